@@ -16,15 +16,17 @@ WITHIN_SHARE = 0.7
 KEY_BITS = np.uint64(32)
 
 
-def power_law_graph(n_entries: int, *, n_communities: int = 20, rng: Rng = 0) -> Graph:
+def power_law_graph(
+    n_entries: int, *, n_communities: int = 20, mean_degree: int = MEAN_DEGREE, rng: Rng = 0
+) -> Graph:
     """Return a simple undirected graph with power-law degrees and planted communities.
 
     Edges are drawn in proportion to weights (Chung and Lu) with exponent 2.5, capped so that no expected
     degree exceeds ``sqrt(n_entries)``; 70 % of them are within a community. The graph has
-    ``n_entries / 10`` nodes in random order and, up to 1 %, ``n_entries`` stored entries.
+    ``n_entries / mean_degree`` nodes in random order and, up to 1 %, ``n_entries`` stored entries.
     """
     random = randomness.generator(rng)
-    n_nodes = max(n_entries // MEAN_DEGREE, n_communities)
+    n_nodes = max(n_entries // mean_degree, n_communities)
     names = random.permutation(n_nodes).astype(np.uint64)
     keys = np.zeros(0, np.uint64)
     while (missing := n_entries // 2 - len(keys)) > n_entries // 200:

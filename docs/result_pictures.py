@@ -88,9 +88,46 @@ def draw_robustness() -> Figure:
     return figure
 
 
+def draw_links() -> Figure:
+    """Draw the AUC of predictors of missing and of planted edges, one dot for each."""
+    rows, path = [], RESULTS / "links.csv"
+    if path.exists():
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = [row for row in csv.DictReader(file) if row["mean"] and row["score"] == "auc"]
+    figure = Figure(figsize=(8.4, 3.1), layout="constrained")
+    axes = figure.subplots(1, 2, sharey=True)
+    for axis, question, title in zip(
+        axes, ("missing", "random"), ("missing edges", "planted edges"), strict=True
+    ):
+        cells = [row for row in rows if row["question"] == question]
+        names = list(dict.fromkeys(row["dataset"] for row in cells))
+        for label, methods, colour, marker in (
+            ("other methods", None, OTHER, "o"),
+            ("one score of copying", ("copied-one", "copied-both"), COPYING, "o"),
+            ("LinkPredictor without copying", ("without-copying",), OTHER, "D"),
+            ("LinkPredictor", ("default",), COPYING, "D"),
+        ):
+            own = {"copied-one", "copied-both", "without-copying", "default"}
+            part = [
+                row for row in cells if (row["method"] in methods if methods else row["method"] not in own)
+            ]
+            x, y = [names.index(row["dataset"]) for row in part], [float(row["mean"]) for row in part]
+            axis.scatter(x, y, s=26, color=colour, marker=marker, label=label, alpha=0.85)
+        axis.set_xticks(
+            range(len(names)), [DATASETS[name] for name in names], rotation=30, ha="right", fontsize=8
+        )
+        axis.set_title(title, fontsize=10)
+        axis.set_ylim(40, 101)
+        axis.tick_params(labelsize=8)
+    axes[0].set_ylabel("AUC, %", fontsize=9)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=7)
+    return figure
+
+
 def write_pictures(folder: Path) -> None:
-    """Write the picture of every table that has published numbers, and that of robustness."""
+    """Write the picture of every table that has published numbers, and those of robustness and links."""
     folder.mkdir(exist_ok=True)
+    draw_links().savefig(folder / "links.svg", metadata={"Date": None}, facecolor="white")
     draw_robustness().savefig(folder / "robustness.svg", metadata={"Date": None}, facecolor="white")
     for experiment in TABLES:
         path = folder / f"{experiment}.svg"

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from docs.result_tables.cells import format_table, not_computed
 from docs.result_tables.defence import defence_tables
 from docs.result_tables.inference import BENCHMARK, inference_tables, speed_table
+from docs.result_tables.links import links_tables
 from docs.result_tables.uncertainty import uncertainty_tables
 from nodecopy.experiments.config import load
 from nodecopy.experiments.spec import Method
@@ -408,6 +409,7 @@ def documented_tables() -> dict[tuple[Path, str], str]:
             for name, text in uncertainty_tables(read_results("uncertainty")).items()
         },
         **{(PAGES / "defence.md", name): text for name, text in defence_tables(read_results).items()},
+        **{(PAGES / "links.md", name): text for name, text in links_tables(read_results).items()},
         **{(INFERENCE, name): text for name, text in inference_tables(read_results).items()},
         (INFERENCE, "speed"): speed_table(BENCHMARK.read_text(encoding="utf-8")),
     }

@@ -21,8 +21,8 @@ def main(html: Path, folder: Path) -> None:
             watched.page.wait_for_timeout(300)
             watched.page.screenshot(path=folder / "report.png")
         with opened(html, Path(profiles, "narrow"), width=390, height=760, scheme="dark") as watched:
-            watched.page.locator("section").nth(2).scroll_into_view_if_needed()
-            watched.ask("document.querySelectorAll('section')[2].scrollIntoView({behavior: 'instant'})")
+            watched.page.locator("section").nth(3).scroll_into_view_if_needed()
+            watched.ask("document.querySelectorAll('section')[3].scrollIntoView({behavior: 'instant'})")
             watched.page.wait_for_timeout(300)
             watched.page.screenshot(path=folder / "report-phone.png")
 

@@ -71,7 +71,7 @@ def test_the_demo_compares_classifies_and_writes_a_page(run: Run) -> None:
     assert "self-training" in ran.out
     assert "calibration error" in ran.out
     sections = sections_of(Path("demo/report.html"))
-    kinds = ["graphs", "statistics", "graphs", "classification", "attack", "recommendations"]
+    kinds = ["graphs", "statistics", "links", "graphs", "classification", "attack", "recommendations"]
     assert [section["kind"] for section in sections] == kinds
-    assert sections[3]["graph"] == sections[2]["title"]  # the table knows where its nodes are drawn
+    assert sections[4]["graph"] == sections[3]["title"]  # the table knows where its nodes are drawn
     assert Path("demo/report.html").stat().st_size < 500_000

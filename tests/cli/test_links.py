@@ -40,7 +40,13 @@ def test_weights_as_confidence(run: Run) -> None:
     Path("edges.csv").write_text("source,target,weight\n" + "\n".join(lines))
     answer = run("links", "edges.csv", "--confidence", "--doubtful", "1", "--json").json()
     assert [answer["doubtful"][0][end] for end in ("source", "target")] == [first[0], second[0]]
-    assert "needs weights" in run("links", "karate", "--confidence").err
+    assert "need weights" in run("links", "karate", "--confidence").err
+    Path("counts.csv").write_text(
+        "source,target,weight\n" + "\n".join(f"{a},{b},2" for a, b in zip(first, second, strict=True))
+    )
+    assert "--confidence must lie between 0 and 1; got 2" in run("links", "counts.csv", "--confidence").err
+    assert "--looks 2" in run("links", "counts.csv", "--confidence").err
+    run("links", "counts.csv", "--looks", "3", "--missing", "1").ok()
 
 
 def test_interactions(run: Run) -> None:

@@ -18,6 +18,7 @@ from nodecopy.errors import MissingExtraError
 from nodecopy.graph import UNLABELLED
 from nodecopy.io.tables import write_table
 from nodecopy.metrics.classification import accuracy
+from nodecopy.report.sections import N_LINKS
 from tests.cli.conftest import Run
 from tests.report import examples
 from tests.report.examples import sections_of
@@ -55,10 +56,11 @@ def test_a_graph_alone(run: Run) -> None:
     ran = run("report", "karate", "--samples", "4", "--seed", "2").ok()
     assert "written to report.html" in ran.err
     assert "no classification: it needs labels and features" in ran.err
-    graphs, statistics = sections_of(Path("report.html"))
+    graphs, statistics, links = sections_of(Path("report.html"))
     assert [graph["title"] for graph in graphs["graphs"]] == ["observed", "sample 1", "sample 2", "sample 3"]
     assert graphs["ids"] == [str(name) for name in datasets.load("karate").node_ids]
     assert all(len(row["samples"][0]) == 4 for row in statistics["rows"])
+    assert [len(links["lists"][kind]) for kind in ("doubtful", "missing")] == [N_LINKS] * 2
     first = Path("report.html").read_bytes()
     run("report", "karate", "--samples", "4", "--seed", "2")
     assert Path("report.html").read_bytes() == first
@@ -67,7 +69,7 @@ def test_a_graph_alone(run: Run) -> None:
 @pytest.mark.usefixtures("brief")
 def test_ones_own_graph_with_crafted_ids(run: Run) -> None:
     ran = run("report", *write_graph_files(15), "--samples", "2", "--out", "mine.html").ok()
-    graphs, _, classified, attacked = sections_of(Path("mine.html"))
+    graphs, _, _, classified, attacked = sections_of(Path("mine.html"))
     assert graphs["ids"] == sorted(examples.graph().node_ids.tolist())
     assert [colours["name"] for colours in graphs["colours"]] == ["label", "predicted class", "uncertainty"]
     assert graphs["colours"][0]["codes"].count(-1) == 10
@@ -104,7 +106,7 @@ def test_without_torch_there_is_still_a_page(run: Run, monkeypatch: pytest.Monke
     monkeypatch.setattr(report, "import_optional", missing)
     ran = run("report", *write_graph_files(15), "--samples", "1")
     assert (ran.code, "no classification: classification needs torch" in ran.err) == (0, True)
-    assert len(sections_of(Path("report.html"))) == 2
+    assert len(sections_of(Path("report.html"))) == 3
 
 
 def two_groups(n: int, *, n_labelled: int) -> Graph:

@@ -24,7 +24,7 @@ from nodecopy import (
     sample_like,
 )
 from nodecopy._core.arrays import IntArray
-from nodecopy.copying import choose_donors
+from nodecopy.copying import choose_donors, rank_donors
 from nodecopy.copying import donors as rules
 from nodecopy.copying import kernels as kernels
 from nodecopy.copying.distributions import DonorLists, KeepingDistribution
@@ -222,6 +222,52 @@ def test_the_law_of_a_graph(labels: Any, features: Any, donors: type, reason: st
     assert isinstance(chosen, donors)
     assert because.startswith(reason)
     assert chosen.fit(graph).n_nodes == 4  # even with fewer nodes than the default number of neighbours
+
+
+def test_donors_of_features_are_chosen_by_held_out_edges() -> None:
+    draws = np.random.default_rng(0)
+    labels = np.arange(90) % 3
+    dense = np.triu(draws.random((90, 90)) < np.where(labels[:, None] == labels, 0.4, 0.02), 1)
+    graph = Graph(dense, draws.random((90, 5)))  # the features are uninformative
+    chosen: Any = choose_donors(graph)[0]
+    assert chosen.embeddings == "neighbourhoods"
+    assert repr(rank_donors(graph, rng=0)[0][0]) == repr(chosen)
+    assert NodeCopying().fit(graph).distribution_.n_nodes == 90
+
+
+def test_labels_that_explain_the_edges_are_the_best_donors() -> None:
+    labels = np.arange(80) % 2
+    draws = np.random.default_rng(0)
+    dense = np.triu(draws.random((80, 80)) < np.where(labels[:, None] == labels, 0.3, 0.02), 1)
+    given: list[Any] = [SameLabel(draws.permutation(labels)), SameLabel(labels)]
+    best, worst = rank_donors(Graph(dense), given, rng=0)
+    assert best[0] is given[1]
+    # Knowing the labels gives 0.8; the standard error of an area is below 0.06 with 50 edges.
+    assert best[1] > 0.68
+    assert abs(worst[1] - 0.5) < 0.18
+
+
+KARATE, LIBRARY = datasets.load("karate"), datasets.load("library")
+
+
+@pytest.mark.parametrize(
+    "data", [KARATE, KARATE.replace(features=np.eye(34)), KARATE.replace(labels=None, directed=True), LIBRARY]
+)
+def test_rules_of_all_data_are_ranked(data: Any) -> None:
+    ranked = rank_donors(data, rng=0)
+    assert [area for _, area in ranked] == sorted((area for _, area in ranked), reverse=True)
+    assert len({repr(rule) for rule, _ in ranked}) == len(ranked) >= 2
+
+
+def test_wrong_arguments_of_rank_donors() -> None:
+    complete = Interactions(np.ones((2, 2)))
+    given: Any
+    for data, given, fragment in (
+        *((graph, None, "2 edges") for graph in (EMPTY, complete)),
+        *((KARATE, [], "at least one"), (KARATE, Jaccard(), "list")),
+    ):
+        with pytest.raises(InputError, match=fragment):
+            rank_donors(data, given, rng=0)
 
 
 def jaccard(sets: list[set[int]], include_self: bool, exponent: float, top: int | None) -> Matrix:

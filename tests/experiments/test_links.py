@@ -77,12 +77,6 @@ def test_every_cell_is_computed(text: str, head: str, tmp_path: Path) -> None:
     assert " - |" not in table.partition("gain")[0]
 
 
-def test_the_experiments_of_the_package_are_valid() -> None:
-    links, denoise = toml.load("links"), toml.load("links-denoise")
-    assert {"default", "without-copying", "vgae"} <= {method.name for method in links.methods}
-    assert len(denoise.task.conditions) == 7
-
-
 @pytest.mark.parametrize("signal", ["common-neighbours", "adamic-adar", "katz", "pagerank", "copied-one"])
 def test_controls_rank_edges_of_a_clique_before_others(signal: str) -> None:
     first, second = np.triu_indices(8, 1)

@@ -22,10 +22,10 @@ def random_graph(*, directed: bool = False) -> Graph:
 
 
 def compute(data: Any, pairs: Any, kept: Any = slice(None)) -> tuple[dict[str, Any], LinkSignals]:
-    links, facts = ObservedLinks.from_data(data), NodeFacts(data, use_labels=True)
+    links, facts = ObservedLinks.from_data(data), NodeFacts(data)
     signals = LinkSignals(links, kept, facts, 7)
     columns = signals.compute(*np.asarray(pairs).T).T
-    names = [signal.name for signal in name_signals(links, facts, 7)]
+    names = [name for name, _ in name_signals(links, facts, 7)]
     return dict(zip(names, columns, strict=True)), signals
 
 
@@ -47,9 +47,6 @@ def test_signals_of_an_undirected_graph() -> None:
     }
     for name, matrix in expected.items():
         assert np.allclose(values[name], matrix[i, j], atol=1e-6), name
-    codes: Any = graph.label_codes
-    both = (codes[i] >= 0) & (codes[j] >= 0)
-    assert (values["same label"] == np.where(both, np.where(codes[i] == codes[j], 1, -1), 0)).all()
 
 
 def test_signals_of_a_directed_graph() -> None:
@@ -77,7 +74,7 @@ def test_held_out_edges_leave_no_trace() -> None:
     """Signals are the same if the held-out edges are anywhere else."""
     graph = random_graph()
     links = ObservedLinks.from_data(graph)
-    facts, kept = NodeFacts(graph, use_labels=False), np.arange(len(links.first)) % 4 > 0
+    facts, kept = NodeFacts(graph), np.arange(len(links.first)) % 4 > 0
     moved = replace(links, second=np.where(kept, links.second, (links.second + 7) % 30))
     values = [LinkSignals(part, kept, facts, 7).compute(links.first, links.second) for part in (links, moved)]
     assert np.array_equal(values[0], values[1])

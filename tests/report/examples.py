@@ -12,12 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy import Graph, Interactions, NodeCopying, SameLabel, compare
+from nodecopy.links import LinkPredictor
 from nodecopy.recommend import CopyEASE
 from nodecopy.recommend.copy_ease import default_donors, donor_matrix
 from nodecopy.report import page as page_sections
 from nodecopy.report.attacked_node import AttackedNode, Stage, attack_section
 from nodecopy.report.page import CopiedSample, Section, copied_samples, result_tables_section
-from nodecopy.report.sections import HeldOutPredictions, classification_section, recommendations_section
+from nodecopy.report.sections import (
+    HeldOutPredictions,
+    classification_section,
+    links_section,
+    recommendations_section,
+)
 
 CRAFTED = (
     "</script><script>window.broken = true</script>",
@@ -142,6 +148,7 @@ def every_section(folder: Path) -> list[Section]:
         page_sections.statistics_section(
             {"samples": compare(observed, model.sample_many(4, rng=0))}, text=CRAFTED[1]
         ),
+        links_section(LinkPredictor().fit(observed, rng=0), graph="The graph"),
         classification_section(
             observed.node_ids,
             [CRAFTED[0], "b"],

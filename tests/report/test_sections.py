@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import expit, logit
 
 from nodecopy import Graph, compare, datasets
 from nodecopy.classify import GCN
 from nodecopy.defend import CopyingDefence
+from nodecopy.links import LinkPredictor
 from nodecopy.metrics.ranking import Evaluation
 from nodecopy.recommend import CopyEASE
 from nodecopy.recommend.copy_ease import default_donors, donor_matrix
@@ -159,6 +161,17 @@ def test_nodes_come_by_uncertainty() -> None:
     assert section["n_nodes"] == 3
     assert np.allclose(np.add(section["aleatoric"], section["epistemic"]), section["total"], atol=1e-3)
     assert section["evaluations"] == []
+
+
+def test_doubtful_and_missing_edges_have_reasons() -> None:
+    model = LinkPredictor().fit(datasets.load("karate"), rng=0)
+    section = sections.links_section(model)
+    first, second, _ = next(iter(model.doubtful(1)))
+    assert section["headline"].startswith(f"The least credible edge is between {first} and {second} (")
+    for link in section["lists"]["doubtful"] + section["lists"]["missing"]:
+        total = logit(link["base_rate"]) + sum(contribution for *_, contribution in link["reasons"])
+        assert expit(total) == pytest.approx(link["probability"], rel=0.05)
+        assert all(end in link["ends"] for end, *_ in link["donors"])
 
 
 LIBRARY = datasets.load("library")

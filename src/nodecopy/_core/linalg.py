@@ -59,12 +59,12 @@ def fit_penalised_logistic(
     inputs: Floats,
     outcomes: Floats,
     *,
-    penalty: float,
+    penalty: float | Floats,
     max_steps: int,
     offset: Floats | None = None,
     weights: Floats | None = None,
 ) -> Floats:
-    """Return the weights of a logistic regression with the penalty ``penalty / 2 * sum(weights**2)``.
+    """Return the weights of a logistic regression with the penalty ``sum(penalty / 2 * weights**2)``.
 
     ``offset`` is added to the logits and ``weights`` are those of the rows. With an offset, steps are damped
     until they converge.

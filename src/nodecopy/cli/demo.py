@@ -87,6 +87,7 @@ def _sample_karate(seed: int) -> list[Section]:
     return [
         graphs_section("The karate club", graph, plotted, text=text, rng=seed),
         statistics_section(comparisons, estimates=estimates, text=statistics),
+        *report.links_sections(graph, seed, "The karate club"),
     ]
 
 

@@ -32,7 +32,9 @@ def links(
     confidence: bool = opt.more(
         "Weights are the probabilities that edges are real, by the way they were measured.", False
     ),
-    use_labels: bool = opt.more("Labels are a signal, too.", False),
+    looks: opt.Count | None = opt.more(
+        "Weights count in how many of so many looks each edge was seen, in place of --confidence.", None
+    ),
     seed: opt.Seed = 0,
     out: Path | None = opt.writes("File for the edges: .csv, .tsv, .txt or .parquet."),
     denoised: Path | None = opt.writes(
@@ -64,13 +66,13 @@ def links(
     data: Any = load_data(source, interactions, graph, log)
     weights = data.rows.csr.data
     given = None
-    if confidence:
+    if confidence or looks is not None:
         if not data.is_weighted:
-            raise InputError("--confidence needs weights from 0 to 1; the source has none.")
+            raise InputError("--confidence and --looks need weights; the source has none.")
         given = weights if isinstance(data, Interactions) else np.asarray(data.edges()[2])
         data = data.binary()
     with show_status("learning from held-out edges"):
-        model = LinkPredictor(use_labels=use_labels).fit(data, edge_confidence=given, rng=seed)
+        model = LinkPredictor().fit(data, edge_confidence=given, n_looks=looks, rng=seed)
         lists: dict[str, Any] = {}
         if missing:
             lists["missing"] = model.missing(missing)
@@ -98,7 +100,7 @@ def links(
         for name, part in lists.items()
     }
     if json_:
-        run = files.describe_run(source, seed=seed, edges=data.rows.n_entries)
+        run = files.describe_run(source, seed=seed, edges=len(model.edge_probabilities()))
         rows = {name: part.to_list() for name, part in lists.items()}
         for name, entries in rows.items():
             for entry, reason in zip(entries, reasons[name], strict=bool(explain)):

@@ -31,6 +31,7 @@ OPTIONS = {  # of parameters of the package with another name
     "folder": "results",
     "targets": "nodes",
     "edge_confidence": "confidence",
+    "n_looks": "looks",
 }
 
 console = Console(highlight=False)
@@ -100,7 +101,7 @@ def _name_setting(parameter: str, value: Any, options: Collection[str]) -> str:
     """Return an option with its value, such as ``--weight ''``, if there is one."""
     name = OPTIONS.get(parameter, parameter).replace("_", "-")
     option = f"--no-{name}" if value is False else f"--{name}"
-    words = [] if isinstance(value, bool) else [value] if isinstance(value, (str, float)) else value
+    words = [] if isinstance(value, bool) else [value] if isinstance(value, (str, int, float)) else value
     return " ".join([option, *(quote(str(word)) for word in words)]) if option in options else ""
 
 

@@ -41,13 +41,14 @@ if TYPE_CHECKING:
 
 N_FOLDS = 5
 N_PLOTTED = 3  # samples that are plotted
-MAX_NEIGHBOURS, MAX_DONORS = 10, 50
+MAX_DONORS = 50
 N_SAMPLES = 40, 20  # for the statistics of small and large graphs; 39 allow a p-value of 0.05
 N_BOOTSTRAP, MAX_BOOTSTRAP_EDGES = 100, 20_000
 MAX_USERS = 100  # users with recommendations on the page
 GRAPH = "The graph"
 USERS_SEED, SPLIT_SEED = 2, 3  # children of the seed sequence of a report
-Part = StrEnum("Part", ["classification", "attack"])  # parts of the page that train networks
+MAX_LINK_EDGES = 100_000  # of graphs whose edges are judged
+Part = StrEnum("Part", ["links", "classification", "attack"])  # parts of the page that take time
 
 
 def report(
@@ -60,7 +61,7 @@ def report(
         f"Number of samples behind the statistics. (default: {N_SAMPLES[0]}; {N_SAMPLES[1]} for more than "
         f"{MAX_BOOTSTRAP_EDGES:,} edges)"
     ),
-    without: list[Part] | None = opt.common("Leave out classification or attack. May be repeated."),
+    without: list[Part] | None = opt.common("Leave out links, classification or attack. May be repeated."),
     seed: opt.Seed = 0,
     out: Path = opt.writes("File for the page: .html.", Path("report.html")),
     json_: opt.AsJson = False,
@@ -134,8 +135,26 @@ def _graph_sections(
         if "attack" not in without and not graph.directed and not graph.is_weighted:
             with show_status("attacking one node"):
                 trained += _attack_sections(graph, split, seed)
+    if "links" not in without and graph.n_edges <= MAX_LINK_EDGES:
+        with show_status("judging edges"):
+            trained[:0] = links_sections(graph, seed)
     with show_status("sampling"):
         return [*_sample_sections(graph, result, n_samples, seed), *trained]
+
+
+def links_sections(graph: Graph, seed: int, title: str = GRAPH) -> list[Section]:
+    """Return the section of doubtful and missing edges, if edges of the graph can be judged."""
+    from nodecopy.links import LinkPredictor
+
+    text = (
+        "Probabilities are those of an edge between nodes with such signals, if it were not known whether "
+        "there is one. Edges with the lowest are doubtful, absent ones with the highest are missing."
+    )
+    try:
+        return [sections.links_section(LinkPredictor().fit(graph, rng=seed), graph=title, text=text)]
+    except InputError as error:
+        print_note(f"no doubtful or missing edges: {error}")
+        return []
 
 
 def _sample_sections(
@@ -178,8 +197,7 @@ def _fit_model(graph: Graph, result: Classification | None) -> tuple[NodeCopying
     rule = name_rule(chosen)
     reason = f"donor rule {rule}, since {because}."
     log_decision(reason)
-    limits: dict[str, Any] = {"n_neighbours": min(MAX_NEIGHBOURS, graph.n_nodes), "max_donors": MAX_DONORS}
-    return NodeCopying(create_rule(rule, graph, **limits)[0]).fit(graph), reason
+    return NodeCopying(create_rule(rule, graph, chosen=chosen, max_donors=MAX_DONORS)[0]).fit(graph), reason
 
 
 def bootstrap_statistics(graph: Graph, comparison: Comparison, seed: int) -> BootstrapResult | None:

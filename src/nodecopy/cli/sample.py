@@ -73,7 +73,9 @@ def sample(
         "nearest-neighbours with features, else jaccard.",
         "auto",
     ),
-    n_neighbours: opt.Count | None = opt.more("nearest-neighbours: donors of each node. (default: 10)"),
+    n_neighbours: opt.Count | None = opt.more(
+        "nearest-neighbours: donors of each node. (default: 10; with auto chosen by the graph)"
+    ),
     exponent: float | None = opt.more("jaccard: exponent of the Jaccard index. (default: 1)"),
     max_donors: opt.Count | None = opt.more("jaccard: number of most similar nodes used. (default: all)"),
     similarity: Path | None = opt.more(
@@ -350,20 +352,28 @@ def name_rule(donors: DonorRule) -> RuleName:
 def _choose_donors(
     donors: RuleName, data: Graph | Interactions, similarity: Path | None, of_rules: dict[str, Any]
 ) -> tuple[DonorRule, dict[str, Any]]:
+    chosen = None
     if donors == "auto":
         chosen, reason = choose_donors(data)
         donors = name_rule(chosen)
-        log_decision(f"donor rule {donors}, since {reason}.", "donors")
+        values = {name: getattr(chosen, name, None) for name in (*SETTINGS.get(donors, ()), "embeddings")}
+        details = ", ".join(f"{name} {value}" for name, value in values.items() if value is not None)
+        log_decision(f"donor rule {donors}{f' ({details})' * bool(details)}, since {reason}.", "donors")
     rules_of = {name: [rule] for rule, defaults in SETTINGS.items() for name in defaults}
     opt.select_given("donors", donors, rules_of, of_rules)
-    donor_rule, settings = create_rule(donors, data, **of_rules, similarity=similarity)
+    donor_rule, settings = create_rule(donors, data, chosen=chosen, **of_rules, similarity=similarity)
     return donor_rule, {"donors": donors, **settings}
 
 
 def create_rule(
-    donors: RuleName, data: Graph | Interactions, *, similarity: Path | None = None, **of_rules: Any
+    donors: RuleName,
+    data: Graph | Interactions,
+    *,
+    similarity: Path | None = None,
+    chosen: Any = None,
+    **of_rules: Any,
 ) -> tuple[DonorRule, dict[str, Any]]:
-    """Return a donor rule and its settings; those of other rules are ignored."""
+    """Return a donor rule, perhaps ``chosen`` with other settings, and its settings; others are ignored."""
     if (donors == "weighted") != (similarity is not None):
         raise InputError("--donors weighted and --similarity FILE must be given together; one is missing.")
     if similarity is not None:
@@ -371,9 +381,9 @@ def create_rule(
         return Weighted(read_matrix(similarity, node_ids=ids)), {"similarity": similarity.name}
     if donors == "nearest-neighbours" and getattr(data, "features", None) is None:
         raise InputError("--donors nearest-neighbours needs features; got none. Give --features FILE.")
-    settings = dict(SETTINGS.get(donors, {}))
+    settings = {name: getattr(chosen, name, default) for name, default in SETTINGS.get(donors, {}).items()}
     settings |= {name: of_rules[name] for name in settings if of_rules.get(name) is not None}
-    return RULES[donors](**settings), settings
+    return (chosen.set_params(**settings) if chosen is not None else RULES[donors](**settings)), settings
 
 
 def _create_table_rule(

@@ -16,5 +16,6 @@ from nodecopy.copying.donors import Weighted as Weighted
 from nodecopy.copying.expectation import ExpectedAdjacency as ExpectedAdjacency
 from nodecopy.copying.model import NodeCopying as NodeCopying
 from nodecopy.copying.model import choose_donors as choose_donors
+from nodecopy.copying.model import rank_donors as rank_donors
 from nodecopy.copying.networks import sample_like as sample_like
 from nodecopy.copying.rows import copy_rows as copy_rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -139,13 +140,15 @@ def approximate_nearest(embedding: Array, k: int) -> tuple[IntArray, Array]:
         return _nearest_in_leaf(embedding, np.arange(n), k)
     rng = np.random.default_rng(0)  # fixed, so that the neighbours depend on the rows only
     nearest, cosines = np.zeros((n, 0), np.int32), np.zeros((n, 0), embedding.dtype)
+    earlier: list[IntArray] = []  # the part of each row in the trees before
     for _ in range(N_TREES):
         n_leaves = 2 ** int(np.ceil(np.log2(n / MAX_LEAF)))
-        leaf_of, order = np.zeros(n, np.int64), np.arange(n)
+        leaf_of = np.zeros(n, np.int32)
         while leaf_of.max() + 1 < n_leaves:
             direction: Array = rng.normal(size=(embedding.shape[1], 1)).astype(embedding.dtype)
-            projection = (embedding @ direction).ravel()
-            order = np.lexsort((projection, leaf_of))
+            # The rows have length one: these products are in (-0.5, 0.5), and the parts stay in order.
+            projection = (embedding @ (direction / (2.1 * np.linalg.norm(direction)))).ravel()
+            order = np.argsort(leaf_of + projection.astype(np.float64))
             sizes = np.bincount(leaf_of)
             starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
             is_upper = 2 * (np.arange(n) - starts) >= np.repeat(sizes, sizes)
@@ -153,22 +156,27 @@ def approximate_nearest(embedding: Array, k: int) -> tuple[IntArray, Array]:
         order = np.argsort(leaf_of, kind="stable")
         found, values = np.empty((n, k), np.int32), np.empty((n, k), embedding.dtype)
         for members in np.split(order, np.cumsum(np.bincount(leaf_of))[:-1]):
-            found[members], values[members] = _nearest_in_leaf(embedding, members, k)
+            found[members], values[members] = _nearest_in_leaf(embedding, members, k, earlier)
+        earlier.append(leaf_of)
         nearest, cosines = np.hstack([nearest, found]), np.hstack([cosines, values])
         if nearest.shape[1] > k:
-            by_row = np.argsort(nearest, axis=1, kind="stable")
-            nearest, cosines = (np.take_along_axis(part, by_row, 1) for part in (nearest, cosines))
-            cosines[:, 1:][nearest[:, 1:] == nearest[:, :-1]] = -2.0  # found in both
             best = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
             nearest, cosines = (np.take_along_axis(part, best, 1) for part in (nearest, cosines))
     return nearest, cosines
 
 
-def _nearest_in_leaf(embedding: Array, members: IntArray, k: int) -> tuple[IntArray, Array]:
-    """Return the other members with the largest cosines; the row itself, with cosine 0, fills up."""
+def _nearest_in_leaf(
+    embedding: Array, members: IntArray, k: int, earlier: Sequence[IntArray] = ()
+) -> tuple[IntArray, Array]:
+    """Return the other members with the largest cosines; the row itself, with cosine 0, fills up.
+
+    Pairs that were in a part together ``earlier`` have the cosine -1.
+    """
     rows = embedding[members]
     cosines = rows @ rows.T
     np.fill_diagonal(cosines, -1.0)
+    for leaf_of in earlier:
+        cosines[leaf_of[members, None] == leaf_of[members]] = -1.0
     n_found = min(k, len(members) - 1)
     best = np.argpartition(-cosines, max(n_found - 1, 0), axis=1)[:, :n_found]
     values = np.take_along_axis(cosines, best, 1)

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy._core.arrays import Bools, Floats
 from nodecopy._core.checks import check_finite, check_numbers, check_real
 from nodecopy._core.linalg import fit_penalised_logistic
 from nodecopy.errors import InputError
 
-Floats = NDArray[np.float64]
 N_KNOTS = 6  # of the piecewise linear function of a signal
-PENALTY, MAX_STEPS = 1.0, 100
+PENALTY, MAX_STEPS = 3.0, 100
 SMALL_SHARE = 0.01  # a logarithm has this quantile of the positive values added
 
 
@@ -33,17 +33,16 @@ class AdditiveModel:
         The log-odds of a pair whose contributions are all zero.
     shifts
         The number that is added before the logarithm of a signal; zero for signals without.
-    low, high
-        The smallest and largest values of the (logarithms of) signals.
+    high
+        The largest values of the (logarithms of) signals.
     knots, slopes
-        Of each function, ``[m, n_knots + 1]``: where slopes change, and by how much.
+        Of each function, ``[m, n_knots + 1]``: where slopes change, from the smallest value, and by how much.
     centres
         What is subtracted from each function.
     """
 
     intercept: float
     shifts: Floats
-    low: Floats
     high: Floats
     knots: Floats
     slopes: Floats
@@ -53,7 +52,7 @@ class AdditiveModel:
     def fit(
         cls,
         values: NDArray[Any],
-        is_edge: NDArray[np.bool_],
+        is_edge: Bools,
         *,
         is_logarithmic: Sequence[bool],
         offset: Floats,
@@ -64,42 +63,35 @@ class AdditiveModel:
         ``offset`` are the log-odds by which edges are over-represented among pairs such as these, and
         ``weights`` how often each pair counts.
         """
-        shifts = np.array(
-            [_shift(x) if log else 0.0 for x, log in zip(values.T, is_logarithmic, strict=True)]
-        )
+        columns = zip(values.T, is_logarithmic, strict=True)
+        shifts = np.array([_shift(x) if log else 0.0 for x, log in columns])
         x = _transform(values, shifts)
-        low, high = x.min(axis=0), x.max(axis=0)
-        # The first knot is the lowest value; a knot that occurs again has no slope.
-        levels = np.arange(N_KNOTS + 1) / (N_KNOTS + 1)
-        knots = np.quantile(x, levels, axis=0).T
-        bases, scales = [], np.maximum(x.std(axis=0), 1e-9)
-        for column, places, scale in zip(x.T, knots, scales, strict=True):
-            is_new = np.diff(places, prepend=-np.inf) > 0
-            bases.append(np.maximum(column[:, None] - places, 0.0) * is_new / scale)
-        inputs = np.concatenate([np.ones((len(x), 1)), *bases], axis=1)
+        knots = np.quantile(x, np.arange(N_KNOTS + 1) / (N_KNOTS + 1), axis=0).T
+        scales = np.maximum(x.std(axis=0), 1e-9)
+        # A knot that occurs again has no slope.
+        is_new = np.diff(knots, prepend=-np.inf) > 0
+        inputs = (np.maximum(x[:, :, None] - knots, 0.0) * (is_new / scales[:, None])).reshape(len(x), -1)
         means = inputs.mean(axis=0)
-        means[0] = 0.0
         fitted = fit_penalised_logistic(
-            inputs - means,
+            np.column_stack([np.ones(len(x)), inputs - means]),
             is_edge.astype(np.float64),
-            penalty=PENALTY,
+            penalty=np.array([0.0] + [PENALTY] * len(means)),  # all but the intercept
             max_steps=MAX_STEPS,
             offset=offset,
             weights=weights,
         )
         slopes = fitted[1:].reshape(knots.shape) / scales[:, None]
-        zero = np.zeros(len(knots))
-        model = cls(0.0, shifts, low, high, knots, slopes, zero)
+        model = cls(0.0, shifts, x.max(axis=0), knots, slopes, np.zeros(len(knots)))
         # Pairs without an edge are weighted as they are sampled: by the inverse of the odds of the offset.
-        random = ~is_edge
-        centres = np.average(model.contributions(values[random]), axis=0, weights=np.exp(offset[random]))
-        intercept = float(fitted[0] - means[1:] @ fitted[1:] + centres.sum())
-        return cls(intercept, shifts, low, high, knots, slopes, centres)
+        contributions = model.contributions(values[~is_edge])
+        centres = np.average(contributions, axis=0, weights=np.exp(offset[~is_edge]))
+        intercept = float(fitted[0] - means @ fitted[1:] + centres.sum())
+        return cls(intercept, shifts, model.high, knots, slopes, centres)
 
     def check(self, n_signals: int) -> None:
         """Check the model of a file."""
         check_real(self.intercept, "intercept of AdditiveModel")
-        for part in ("shifts", "low", "high", "centres", "knots", "slopes"):
+        for part in ("shifts", "high", "centres", "knots", "slopes"):
             values = getattr(self, part)
             shape = (n_signals, N_KNOTS + 1) if part in ("knots", "slopes") else (n_signals,)
             if values.shape != shape:
@@ -108,11 +100,11 @@ class AdditiveModel:
 
     def contributions(self, values: NDArray[Any]) -> Floats:
         """Return what each signal adds to the log-odds of each pair."""
-        x = np.clip(_transform(values, self.shifts), self.low, self.high)
-        total = np.zeros_like(x)
-        for places, slopes in zip(self.knots.T, self.slopes.T, strict=True):
-            total += slopes * np.maximum(x - places, 0.0)
-        return total - self.centres
+        x = np.minimum(_transform(values, self.shifts), self.high)
+        total = -np.broadcast_to(self.centres, x.shape)
+        for knots, slopes in zip(self.knots.T, self.slopes.T, strict=True):
+            total += slopes * np.maximum(x - knots, 0.0)
+        return total
 
     def log_odds(self, values: NDArray[Any]) -> Floats:
         """Return the log-odds of an edge for each pair."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import expit, logit
 
-from nodecopy._core.arrays import FloatArray, IntArray, Rows, check_ids, check_row_data, find_positions
+from nodecopy._core.arrays import Array, IntArray, Rows, check_ids, check_row_data, find_positions
 from nodecopy._core.checks import (
     as_array,
     check_finite,
@@ -20,10 +21,10 @@ from nodecopy._core.checks import (
     check_integer,
     check_numbers,
     check_real,
+    check_settings,
     check_vector,
 )
 from nodecopy._core.estimator import Saveable
-from nodecopy._core.files import PathLike
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import log_decision
 from nodecopy._core.random import Rng, generator
@@ -34,8 +35,10 @@ from nodecopy.io import GraphLike, convert_data
 from nodecopy.links.additive import AdditiveModel
 from nodecopy.links.signals import LinkSignals, NodeFacts, ObservedLinks, name_signals, split_by_size
 
+FOLDED_EDGES, MIN_FOLDS, MAX_FOLDS = 10**6, 3, 10  # edges whose signals are computed from others, and folds
 MAX_TAUGHT = 50_000  # edges, random pairs and near pairs that the classifier is taught with, of each
 MIN_CANDIDATES, CANDIDATES_PER_LINK = 10_000, 20  # of each kind, whose probabilities are computed
+MAX_CACHED_NODES = 5000  # of graphs whose signals are kept for every fold
 DAMPING = 1e-3  # probabilities given as confidence are kept so far from 0 and 1
 
 
@@ -63,8 +66,8 @@ class Links:
     [(5, 6), (7, 11)]
     """
 
-    first: NDArray[Any]
-    second: NDArray[Any]
+    first: Array
+    second: Array
     probabilities: NDArray[np.float64]
     positions: NDArray[np.int64]
 
@@ -84,33 +87,6 @@ class Links:
         return frame(self.to_list(), columns=["source", "target", "probability"])
 
 
-class Reason(NamedTuple):
-    """A signal of a pair and what it adds to the log-odds of an edge.
-
-    >>> from nodecopy.links import Reason
-    >>> Reason("similar features", 0.5, 1.2).contribution
-    1.2
-    """
-
-    signal: str
-    value: float
-    contribution: float
-
-
-class DonorLink(NamedTuple):
-    """A donor that brings an edge: a node like ``endpoint`` that is linked to the other end.
-
-    >>> from nodecopy.links import DonorLink
-    >>> DonorLink("ann", "bob", 0.25).donor
-    'bob'
-    """
-
-    endpoint: Any
-    donor: Any
-    probability: float
-    """The probability that the endpoint has this donor."""
-
-
 @dataclass(frozen=True)
 class LinkExplanation:
     """Why a pair of nodes has its probability of an edge.
@@ -122,10 +98,11 @@ class LinkExplanation:
     base_rate
         The probability of an average pair without an edge; contributions raise or lower its log-odds.
     reasons
-        The signals, those with the largest contributions first, for or against the edge. With the log-odds of
-        the base rate they add up to those of the probability.
+        Of each signal its name, its value and its contribution, the largest contributions for or against the
+        edge first. With the log-odds of the base rate they add up to those of the probability.
     donors
-        Which donors of either end are linked to the other, the most probable first.
+        Which donors of either end are linked to the other, the most probable first: the end, its donor, and
+        the probability that it has this donor.
 
     Examples
     --------
@@ -142,23 +119,22 @@ class LinkExplanation:
     is_edge: bool
     probability: float
     base_rate: float
-    reasons: tuple[Reason, ...]
-    donors: tuple[DonorLink, ...]
+    reasons: list[tuple[str, float, float]]
+    donors: list[tuple[Any, Any, float]]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
+        reasons = [dict(zip(("signal", "value", "contribution"), row, strict=True)) for row in self.reasons]
+        donors = [dict(zip(("endpoint", "donor", "probability"), row, strict=True)) for row in self.donors]
         own = {name: getattr(self, name) for name in ("is_edge", "probability", "base_rate")}
-        ends = {"source": self.first, "target": self.second}
-        parts = {name: [part._asdict() for part in getattr(self, name)] for name in ("reasons", "donors")}
-        return ends | own | parts
+        return {"source": self.first, "target": self.second, **own, "reasons": reasons, "donors": donors}
 
     def __repr__(self) -> str:
         what = "edge" if self.is_edge else "no edge"
         lines = [f"{self.first} - {self.second} ({what}): probability {self.probability:.3g}"]
-        lines += [f"{r.contribution:+.2f}  {r.signal} ({r.value:.3g})" for r in self.reasons]
-        return "\n".join(
-            [*lines, *(f"{d.donor}, like {d.endpoint} ({d.probability:.1%})" for d in self.donors)]
-        )
+        lines += [f"{part:+.2f}  {signal} ({value:.3g})" for signal, value, part in self.reasons]
+        lines += [f"{donor}, like {end} ({p:.1%})" for end, donor, p in self.donors]
+        return "\n".join(lines)
 
 
 class LinkPredictor(Saveable):
@@ -168,7 +144,7 @@ class LinkPredictor(Saveable):
     ends, nodes with similar neighbourhoods, are linked), similarity by features and by neighbourhoods, walks
     and degrees. It is taught with the edges of the graph itself: each fold of the edges is held out in turn,
     and its signals are computed from the other edges. The edges of the graph are judged by these signals, as
-    if they were absent. All probabilities are for the density of the graph.
+    if they were absent. All probabilities are for the density of the graph. Labels are not used.
 
     For interactions, :meth:`missing` answers the same question as a recommender, for all users together; see
     :mod:`nodecopy.recommend` for lists of items per user.
@@ -178,10 +154,8 @@ class LinkPredictor(Saveable):
     n_donors
         Donors of each node, 50 by default; 0 leaves the expected copied graph out of the signals.
     n_folds
-        Number of folds of held-out edges, 10 by default; with fewer, fitting is faster and less accurate.
-    use_labels
-        Whether the labels of the graph are a signal, not by default. Do not use labels if you are going to
-        predict them on the denoised graph.
+        Number of folds of held-out edges: 10 by default, and fewer, at least 3, in graphs of more than
+        100,000 edges. With fewer, fitting is faster and less accurate.
 
     Attributes
     ----------
@@ -205,10 +179,17 @@ class LinkPredictor(Saveable):
     edge_signals_: NDArray[np.float32]
     confidence_: NDArray[np.float64] | None
 
-    def __init__(self, n_donors: int = 50, n_folds: int = 10, use_labels: bool = False) -> None:
-        self.n_donors, self.n_folds, self.use_labels = n_donors, n_folds, use_labels
+    def __init__(self, n_donors: int = 50, n_folds: int | None = None) -> None:
+        self.n_donors, self.n_folds = n_donors, n_folds
 
-    def fit(self, graph: GraphLike, *, edge_confidence: ArrayLike | None = None, rng: Rng = None) -> Self:
+    def fit(
+        self,
+        graph: GraphLike,
+        *,
+        edge_confidence: ArrayLike | None = None,
+        n_looks: int | None = None,
+        rng: Rng = None,
+    ) -> Self:
         """Learn what edges of the graph look like.
 
         Parameters
@@ -217,8 +198,10 @@ class LinkPredictor(Saveable):
             A graph or interactions, also of other libraries.
         edge_confidence
             The probability that each edge is real by the way it was measured, in the order of
-            ``graph.edges()``; for an edge that was seen in s of t looks, (s + 1) / (t + 2). Doubtful edges
-            are then ranked by both.
+            ``graph.edges()``. Doubtful edges are then ranked by both.
+        n_looks
+            How often each edge was looked for, if ``edge_confidence`` counts how often it was seen. An edge
+            that was seen in s of t looks has probability (s + 1) / (t + 2).
         rng
             Chooses the folds and the pairs without edges.
         """
@@ -232,23 +215,39 @@ class LinkPredictor(Saveable):
             raise InputError("graph of LinkPredictor", "must lack some edge; got a complete graph.")
         if loops := int((~links.is_used).sum()):
             log_decision(f"{loops} self-loops are left out.")
-        self.confidence_ = _check_confidence(edge_confidence, links.is_used)
+        self.confidence_ = _check_confidence(edge_confidence, n_looks, links.is_used)
         rng = generator(rng)
-        n_folds = min(self.n_folds, n_edges)
+        n_folds = self.n_folds or int(np.clip(FOLDED_EDGES // n_edges, MIN_FOLDS, MAX_FOLDS))
+        n_folds = min(n_folds, n_edges)
         self.graph_, self.folds_ = data, rng.permutation(np.arange(n_edges) % n_folds)
-        self._set_parts(links, NodeFacts(data, use_labels=self.use_labels))
+        self._set_parts(links)
         self._teach(rng, n_folds)
         return self
 
     def _check_settings(self) -> None:
-        check_integer(self.n_donors, "n_donors of LinkPredictor", low=0)
-        check_integer(self.n_folds, "n_folds of LinkPredictor", low=2)
+        check_settings(self, n_donors=0, **({} if self.n_folds is None else {"n_folds": 2}))
+
+    def _set_parts(self, links: ObservedLinks) -> None:
+        if self.confidence_ is not None:  # edges are evidence for others as far as they are credible
+            weights = links.weights * self.confidence_
+            links = replace(links, weights=weights / weights.mean())
+        self._links, self._facts = links, NodeFacts(self.graph_)
+        self._names, self._is_logarithmic = zip(*name_signals(links, self._facts, self.n_donors), strict=True)
+        self._cache: dict[int, LinkSignals] = {}
+
+    def _signals(self, fold: int = -1) -> LinkSignals:
+        """Return the signals without the edges of a fold; by default of all edges."""
+        if fold not in self._cache:
+            if self._links.n_nodes > MAX_CACHED_NODES:
+                self._cache.clear()
+            kept = np.flatnonzero(self.folds_ != fold)
+            self._cache[fold] = LinkSignals(self._links, kept, self._facts, self.n_donors)
+        return self._cache[fold]
 
     def _teach(self, rng: Generator, n_folds: int) -> None:
         """Compute the signals of held-out edges and of pairs without edges, and fit the classifier."""
         links, n_edges = self._links, len(self.folds_)
-        columns = name_signals(links, self._facts, self.n_donors)
-        self.edge_signals_ = np.empty((n_edges, len(columns)), np.float32)
+        self.edge_signals_ = np.empty((n_edges, len(self._names)), np.float32)
         n_taught = -(-min(n_edges, MAX_TAUGHT) // n_folds)
         parts, n_near = [], 0.0
         for fold in range(n_folds):
@@ -257,16 +256,13 @@ class LinkPredictor(Saveable):
             near, size = _draw_near(signals, n_taught, rng)
             n_near += size / n_folds
             parts += [signals.compute(*pairs) for pairs in (links.draw_absent(n_taught, rng), near)]
-        taught = np.arange(n_edges)
-        if n_edges > MAX_TAUGHT:
-            taught = np.sort(rng.choice(n_edges, MAX_TAUGHT, replace=False))
-        others = np.concatenate(parts)
-        values = np.concatenate([self.edge_signals_[taught], others])
+        taught = np.sort(rng.choice(n_edges, min(n_edges, MAX_TAUGHT), replace=False))
+        values = np.concatenate([self.edge_signals_[taught], *parts])
         is_edge = np.arange(len(values)) < len(taught)
         # Pairs near each other are over-represented. The log of the share of edges among the pairs that were
         # sampled, over the same share among all pairs, is known for near and for other pairs.
         name = "walks of length 2" if links.n_users is None else "walks of length 3"
-        is_near = values[:, [column.name for column in columns].index(name)] > 0
+        is_near = values[:, self._names.index(name)] > 0
         n_absent = links.n_pairs - n_edges
         n_near = min(n_near, float(n_absent))
         offset = np.empty(len(values))
@@ -279,28 +275,9 @@ class LinkPredictor(Saveable):
         if self.confidence_ is not None:
             weights[: len(taught)] = self.confidence_[taught]
         model = AdditiveModel.fit(
-            values,
-            is_edge,
-            is_logarithmic=[column.is_logarithmic for column in columns],
-            offset=offset - shift,
-            weights=weights,
+            values, is_edge, is_logarithmic=self._is_logarithmic, offset=offset - shift, weights=weights
         )
         self.model_ = replace(model, intercept=model.intercept - shift)
-
-    def _set_parts(self, links: ObservedLinks, facts: NodeFacts) -> None:
-        if self.confidence_ is not None:  # edges are evidence for others as far as they are credible
-            weights = links.weights * self.confidence_
-            links = replace(links, weights=weights / weights.mean())
-        self._links, self._facts = links, facts
-        self._latest: tuple[int, LinkSignals] | None = None
-
-    def _signals(self, fold: int | None) -> LinkSignals:
-        """Return the signals without the edges of a fold; of all edges for ``None``."""
-        number = -1 if fold is None else fold
-        if self._latest is None or self._latest[0] != number:
-            signals = LinkSignals(self._links, self.folds_ != number, self._facts, self.n_donors)
-            self._latest = number, signals
-        return self._latest[1]
 
     def check_fitted(self) -> Graph | Interactions:
         """Return the observed graph, or raise :class:`~nodecopy.errors.NotFittedError`."""
@@ -309,7 +286,7 @@ class LinkPredictor(Saveable):
         return self.graph_
 
     def missing(self, k: int = 10) -> Links:
-        """Return the ``k`` most probable absent edges, the most probable first.
+        """Return up to ``k`` of the most probable absent edges, the most probable first.
 
         Candidates are pairs that are joined by a walk of length 2 (3 between users and items), pairs of a
         node and a neighbour of its donors, and pairs of a node and its donors; of each kind, the
@@ -318,22 +295,18 @@ class LinkPredictor(Saveable):
         self.check_fitted()
         check_integer(k, "k of missing", low=1)
         first, second = self._find_candidates(max(MIN_CANDIDATES, CANDIDATES_PER_LINK * k))
-        log_odds = self.model_.log_odds(self._signals(None).compute(first, second))
+        log_odds = self.model_.log_odds(self._signals().compute(first, second))
         best = np.lexsort((second, first, -log_odds))[:k]
         return self._list(first[best], second[best], expit(log_odds[best]))
 
     def _find_candidates(self, n_kept: int) -> tuple[IntArray, IntArray]:
         """Return absent pairs with the highest scores by one of three simple signals."""
-        signals, links = self._signals(None), self._links
+        signals, links = self._signals(), self._links
         best: list[Any] = [(np.zeros(0, np.int64), np.zeros(0))] * 3
         for block in split_by_size(signals.row_sizes):
             nodes = np.arange(block.start, block.stop)
-            of_nodes = (
-                signals.near_pairs(nodes),
-                sparse.csr_array(signals.P[nodes] @ signals.U),
-                sparse.csr_array(signals.P[nodes]),
-            )
-            for kind, scores in enumerate(of_nodes):
+            copied = sparse.csr_array(signals.P[nodes] @ signals.U)
+            for kind, scores in enumerate((signals.near_pairs(nodes), copied, signals.P[nodes])):
                 ends = links.order(np.repeat(nodes, np.diff(scores.indptr)), scores.indices.astype(np.int64))
                 keys, values = best[kind]
                 is_open = scores.data > (values.min() if len(values) >= n_kept else 0.0)
@@ -381,37 +354,35 @@ class LinkPredictor(Saveable):
     def _values(self, first: IntArray, second: IntArray) -> NDArray[np.float32]:
         """Return the signals of pairs; those of an edge are from the graph without it."""
         position = self._links.find(first, second)
-        values, is_edge = np.empty((len(first), self.edge_signals_.shape[1]), np.float32), position >= 0
-        values[is_edge] = self.edge_signals_[position[is_edge]]
+        values, is_edge = self.edge_signals_[position], position >= 0
         if not is_edge.all():
-            values[~is_edge] = self._signals(None).compute(first[~is_edge], second[~is_edge])
+            values[~is_edge] = self._signals().compute(first[~is_edge], second[~is_edge])
         return values
+
+    def _ids(self) -> tuple[Array, Array]:
+        """Return the ids of the nodes that may be first and second in a pair."""
+        graph = self.graph_
+        if isinstance(graph, Interactions):
+            return graph.user_ids, graph.item_ids
+        return graph.node_ids, graph.node_ids
 
     def _find_pairs(self, pairs: Any) -> tuple[IntArray, IntArray]:
         """Return the positions of pairs among all nodes, in the order in which edges are stored."""
         given = pairs.positions if isinstance(pairs, Links) else as_array(pairs, "pairs")
-        if given.ndim == 1 and given.shape[0] == 2 and not isinstance(pairs, Links):
+        if given.shape == (2,):
             given = given[None]
         if given.ndim != 2 or given.shape[1] != 2:
             raise InputError("pairs", f"must be two columns, the ends of each pair; got shape {given.shape}.")
-        graph, links = self.graph_, self._links
-        if isinstance(graph, Interactions):
-            first = _positions(given[:, 0], graph.user_ids)
-            second = _positions(given[:, 1], graph.item_ids) + graph.n_users
-        else:
-            first, second = (graph.positions(column, "pairs") for column in given.T)
+        first, second = map(_find_positions, given.T, self._ids())
+        second = second + self._links.start
         if (first == second).any():
             raise InputError("pairs", "must hold two different nodes each; got a node with itself.")
-        return links.order(first, second)
+        return self._links.order(first, second)
 
     def _list(self, first: IntArray, second: IntArray, probabilities: NDArray[np.float64]) -> Links:
-        graph = self.graph_
-        if isinstance(graph, Interactions):
-            second = second - graph.n_users
-            ids = graph.user_ids[first], graph.item_ids[second]
-        else:
-            ids = graph.node_ids[first], graph.node_ids[second]
-        return Links(*ids, probabilities, np.stack([first, second], axis=1))
+        positions = np.stack([first, second - self._links.start], axis=1)
+        first, second = (ids[column] for ids, column in zip(self._ids(), positions.T, strict=True))
+        return Links(first, second, probabilities, positions)
 
     def explain(self, pair: ArrayLike | Links, k: int = 5) -> LinkExplanation:
         """Return the reasons for the probability of a pair of nodes, and its ``k`` most probable donors.
@@ -423,38 +394,30 @@ class LinkPredictor(Saveable):
         first, second = self._find_pairs(pair)
         if len(first) != 1:
             raise InputError("pair", f"must be a single pair of nodes; got {len(first)}. Call score for all.")
-        i, j, links = int(first[0]), int(second[0]), self._links
-        values, position = self._values(first, second), int(links.find(first, second)[0])
+        i, j, position = int(first[0]), int(second[0]), int(self._links.find(first, second)[0])
+        values = self._values(first, second)
         contributions = self.model_.contributions(values)[0]
-        names = [signal.name for signal in name_signals(links, self._facts, self.n_donors)]
-        reasons = [
-            Reason(*row) for row in zip(names, values[0].tolist(), contributions.tolist(), strict=True)
-        ]
-        reasons.sort(key=lambda reason: -abs(reason.contribution))
-        signals = self._signals(None if position < 0 else int(self.folds_[position]))
+        reasons = zip(self._names, values[0].tolist(), contributions.tolist(), strict=True)
+        signals = self._signals(-1 if position < 0 else int(self.folds_[position]))
         donors = [
-            (float(signals.P[end, donor]), end, int(donor))
+            (self._name(end), self._name(donor), float(signals.P[end, donor]))
             for end, other in ((i, j), (j, i))
-            for donor in np.intersect1d(_row(signals.P, end), _row(signals.U, other))
+            for donor in np.intersect1d(signals.P[[end]].indices, signals.U[[other]].indices)
         ]
-        donors = sorted(donors, key=lambda donor: (-donor[0], *donor[1:]))[:k]
-        log_odds = self.model_.intercept + contributions.sum()
         return LinkExplanation(
             self._name(i),
             self._name(j),
             position >= 0,
-            float(expit(log_odds)),
+            float(expit(self.model_.intercept + contributions.sum())),
             float(expit(self.model_.intercept)),
-            tuple(reasons),
-            tuple(DonorLink(self._name(end), self._name(donor), p) for p, end, donor in donors),
+            sorted(reasons, key=lambda reason: -abs(reason[2])),
+            sorted(donors, key=lambda donor: -donor[2])[:k],
         )
 
-    def _name(self, position: int) -> Any:
-        graph = self.graph_
-        if isinstance(graph, Graph):
-            return graph.node_ids[position].item()
-        ids = graph.user_ids if position < graph.n_users else graph.item_ids
-        return ids[position if position < graph.n_users else position - graph.n_users].item()
+    def _name(self, node: int) -> Any:
+        """Return the id of a node, or of a user or item."""
+        first, second = self._ids()
+        return (second[node - self._links.start] if node >= self._links.start else first[node]).item()
 
     def denoise(self, *, remove: float = 0.0, add: float = 0.0) -> Any:
         """Return the graph without its least credible edges and with the most probable missing ones.
@@ -465,19 +428,18 @@ class LinkPredictor(Saveable):
             The number of edges as an integer, or their share of all edges as a fraction. Added edges have
             weight one in a binary graph, and the median weight in a weighted one.
         """
-        graph = self.check_fitted()
+        graph, links = self.check_fitted(), self._links
         n_edges = len(self.folds_)
         n_removed, n_added = (
             _count(value, f"{name} of denoise", n_edges) for name, value in (("remove", remove), ("add", add))
         )
-        rows, links = graph.rows, self._links
-        stays = np.ones(n_edges + 1, bool)  # the last is for self-loops, which have no position
-        stays[np.argsort(self._edge_log_odds(), kind="stable")[:n_removed]] = False
-        start = links.n_users or 0
-        ends = rows.row_numbers.astype(np.int64), rows.indices.astype(np.int64) + start
-        rows = rows.keep_entries(stays[links.find(*links.order(*ends))])
+        is_kept = np.ones(n_edges, bool)
+        is_kept[np.argsort(self._edge_log_odds(), kind="stable")[:n_removed]] = False
+        rows = links.select(graph.rows, is_kept)
         if n_added:
             first, second = self.missing(n_added).positions.T
+            if len(first) < n_added:
+                log_decision(f"{len(first)} edges are added, since no more than these are probable.", "add")
             weight = 1.0 if graph.rows.weights is None else float(np.median(graph.rows.weights))
             shape = rows.n_rows, rows.n_columns
             new = sparse.csr_array((np.full(len(first), weight), (first, second)), shape=shape)
@@ -488,27 +450,24 @@ class LinkPredictor(Saveable):
             rows = Rows.canonical(matrix.indptr, matrix.indices, matrix.data, rows.n_columns)
         return graph.with_rows(rows)
 
+    def get_state(self) -> dict[str, Any]:
+        self.check_fitted()
+        return super().get_state()
+
     def set_state(self, state: dict[str, Any]) -> None:
         super().set_state(state)
         self._check_settings()
         links = ObservedLinks.from_data(check_row_data(self.graph_, "graph_"))
-        facts, n_edges = NodeFacts(self.graph_, use_labels=self.use_labels), len(links.first)
+        n_edges = len(links.first)
         check_vector(self.folds_, "folds_", length=n_edges, per="edge")
-        columns = name_signals(links, facts, self.n_donors)
-        if self.edge_signals_.shape != (n_edges, len(columns)) or n_edges < 2:
-            shape = n_edges, len(columns)
+        if self.confidence_ is not None:
+            self.confidence_ = _check_confidence(self.confidence_, None, np.ones(n_edges, bool))
+        self._set_parts(links)
+        shape = n_edges, len(self._names)
+        if self.edge_signals_.shape != shape or n_edges < 2:
             raise InputError("edge_signals_", f"must have shape {shape}; got {self.edge_signals_.shape}.")
         check_finite(self.edge_signals_, "edge_signals_")
-        self.model_.check(len(columns))
-        if self.confidence_ is not None:
-            self.confidence_ = _check_confidence(self.confidence_, np.ones(n_edges, bool))
-        self._set_parts(links, facts)
-
-    def save(self, path: PathLike) -> None:
-        self.check_fitted()
-        super().save(path)
-
-    save.__doc__ = Saveable.save.__doc__
+        self.model_.check(len(self._names))
 
 
 def _draw_near(signals: LinkSignals, n: int, rng: Generator) -> tuple[tuple[IntArray, IntArray], float]:
@@ -529,7 +488,7 @@ def _draw_near(signals: LinkSignals, n: int, rng: Generator) -> tuple[tuple[IntA
     return (first[near], second[near]), size
 
 
-def _largest(keys: IntArray, values: FloatArray, n: int) -> tuple[IntArray, FloatArray]:
+def _largest(keys: IntArray, values: Array, n: int) -> tuple[IntArray, Array]:
     """Return the distinct keys with the largest values."""
     order = np.lexsort((-values, keys))
     keys, values = keys[order], values[order]
@@ -541,28 +500,33 @@ def _largest(keys: IntArray, values: FloatArray, n: int) -> tuple[IntArray, Floa
     return keys, values
 
 
-def _check_confidence(values: ArrayLike | None, is_used: NDArray[np.bool_]) -> NDArray[np.float64] | None:
+def _check_confidence(
+    values: ArrayLike | None, n_looks: int | None, is_used: NDArray[np.bool_]
+) -> NDArray[np.float64] | None:
     """Return the confidence of the edges that are no self-loops."""
+    if n_looks is not None:
+        check_integer(n_looks, "n_looks", low=1)
+        if values is None:
+            raise InputError("n_looks", "must be given with edge_confidence, the counts; got it alone.")
     if values is None:
         return None
-    name = "edge_confidence"
+    name, limit = "edge_confidence", n_looks or 1
     confidence = check_numbers(check_vector(values, name, length=len(is_used), per="edge"), name)
-    if not (is_right := (confidence >= 0) & (confidence <= 1)).all():  # NaN is neither
-        way_out = "For an edge that was seen in s of t looks, give (s + 1) / (t + 2)"
-        raise InputError(name, f"must lie between 0 and 1; got {confidence[~is_right][0]:g}. {way_out}.")
-    return np.clip(confidence.astype(np.float64), DAMPING, 1 - DAMPING)[is_used]
+    if not (is_right := (confidence >= 0) & (confidence <= limit)).all():  # NaN is neither
+        wrong = float(confidence[~is_right][0])
+        settings = {"n_looks": math.ceil(wrong)} if n_looks is None and 1 < wrong < np.inf else {}
+        way_out = " For counts, give the number of looks." * bool(settings)
+        raise InputError(name, f"must lie between 0 and {limit}; got {wrong:g}.{way_out}", **settings)
+    confidence = confidence.astype(np.float64)[is_used]
+    confidence = confidence if n_looks is None else (confidence + 1) / (n_looks + 2)
+    return np.clip(confidence, DAMPING, 1 - DAMPING)
 
 
-def _positions(values: NDArray[Any], ids: NDArray[Any]) -> IntArray:
+def _find_positions(values: Array, ids: Array) -> IntArray:
     """Return positions: integers are positions, and strings ids."""
-    if values.dtype.kind in "iu":
-        return check_indices(values, "pairs", size=len(ids))
-    return find_positions(check_ids(values, "pairs"), ids.astype(str), "pairs")
-
-
-def _row(matrix: Any, row: int) -> IntArray:
-    """Return the columns of the entries of a row."""
-    return np.asarray(matrix.indices[matrix.indptr[row] : matrix.indptr[row + 1]])
+    if values.dtype.kind in "UO":
+        return find_positions(check_ids(values, "pairs"), ids.astype(str), "pairs")
+    return check_indices(values, "pairs", size=len(ids))
 
 
 def _count(value: Any, name: str, n_edges: int) -> int:

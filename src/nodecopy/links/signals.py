@@ -9,46 +9,34 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy._core.arrays import FloatArray, IntArray, unit_rows
+from nodecopy._core.arrays import Bools, FloatArray, IntArray, Rows, unit_rows
 from nodecopy._core.linalg import one_blas_thread
 from nodecopy._core.messages import mute_decisions
 from nodecopy.features.embeddings import NodeEmbeddings
 from nodecopy.features.neighbours import approximate_nearest
 from nodecopy.features.scaling import WeightScaling
-from nodecopy.graph import UNLABELLED, Graph
+from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
 
-RANK, N_POWERS = 128, 10  # dimensions of embeddings, and power iterations of a randomised SVD
+RANK, N_POWERS = 128, 3  # dimensions of embeddings, and power iterations of a randomised SVD
 N_STEPS, RESTART = 4, 0.2  # of the propagation of features
 MAX_BLOCK_ENTRIES = 2**22  # entries of sparse rows that are in memory at once
-
-
-class Signal(NamedTuple):
-    """A signal of links.
-
-    >>> from nodecopy.links.signals import Signal
-    >>> Signal("walks of length 2", True).is_logarithmic
-    True
-    """
-
-    name: str
-    is_logarithmic: bool
-    """Whether ratios of its values matter, as of counts and probabilities, rather than differences."""
 
 
 @dataclass(frozen=True, eq=False)
 class ObservedLinks:
     """The edges of a graph, or interactions, as pairs of positions, and which pairs might be edges.
 
-    Items have the positions after those of the users. Of an undirected edge the lower position is ``first``.
-    Self-loops are left out. ``keys`` are ascending numbers of the edges, a different one for each pair.
+    Items have the positions after those of the users, from ``start``. Of an undirected edge the lower
+    position is ``first``. ``is_used`` is false for self-loops, which are left out; it has the order of
+    ``edges()`` or ``table()``.
     """
 
     n_nodes: int
@@ -57,8 +45,7 @@ class ObservedLinks:
     first: IntArray
     second: IntArray
     weights: FloatArray
-    is_used: NDArray[np.bool_]
-    """Which edges, in the order of ``edges()`` or ``table()``, are not self-loops."""
+    is_used: Bools
 
     @classmethod
     def from_data(cls, data: Graph | Interactions) -> ObservedLinks:
@@ -73,12 +60,16 @@ class ObservedLinks:
         if n_users is not None:
             second = second + n_users
         elif not directed:
-            is_upper = first < second
+            is_upper = first <= second
             first, second, weights = first[is_upper], second[is_upper], weights[is_upper]
         is_used = first != second
-        ends = first[is_used], second[is_used]
         n_nodes = rows.n_rows + (0 if n_users is None else rows.n_columns)
-        return cls(n_nodes, n_users, directed, *ends, weights[is_used], is_used)
+        return cls(n_nodes, n_users, directed, first[is_used], second[is_used], weights[is_used], is_used)
+
+    @property
+    def start(self) -> int:
+        """The position of the first node that may be ``second``."""
+        return self.n_users or 0
 
     @property
     def n_pairs(self) -> int:
@@ -88,7 +79,7 @@ class ObservedLinks:
         return self.n_nodes * (self.n_nodes - 1) // (1 if self.directed else 2)
 
     def keys(self, first: IntArray, second: IntArray) -> NDArray[np.int64]:
-        """Return a number for each pair."""
+        """Return a number for each pair; those of the edges ascend."""
         return first.astype(np.int64) * self.n_nodes + second
 
     def find(self, first: IntArray, second: IntArray) -> IntArray:
@@ -103,7 +94,7 @@ class ObservedLinks:
             return first, second
         return np.minimum(first, second), np.maximum(first, second)
 
-    def absent(self, first: IntArray, second: IntArray) -> NDArray[np.bool_]:
+    def absent(self, first: IntArray, second: IntArray) -> Bools:
         """Return which pairs might be edges and are none."""
         is_pair = first != second
         if self.n_users is not None:
@@ -112,24 +103,29 @@ class ObservedLinks:
 
     def draw_absent(self, n: int, rng: Generator) -> tuple[IntArray, IntArray]:
         """Draw pairs without edges uniformly, possibly repeatedly."""
-        low, high = (self.n_users, self.n_users) if self.n_users is not None else (0, self.n_nodes)
         parts: list[IntArray] = [np.zeros((2, 0), np.int64)]
         n_found = 0
         while n_found < n:
             size = 2 * (n - n_found) + 16
-            pairs = self.order(rng.integers(high, size=size), rng.integers(low, self.n_nodes, size=size))
-            found = np.stack(pairs)[:, self.absent(*pairs)]
-            parts.append(found)
-            n_found += found.shape[1]
+            first = rng.integers(self.n_users or self.n_nodes, size=size)
+            pairs = np.stack(self.order(first, rng.integers(self.start, self.n_nodes, size=size)))
+            parts.append(pairs[:, self.absent(*pairs)])
+            n_found += parts[-1].shape[1]
         first, second = np.concatenate(parts, axis=1)[:, :n]
         return first, second
 
+    def select(self, rows: Rows, is_kept: Bools) -> Rows:
+        """Return the rows of the data with some of the edges, and with all self-loops."""
+        stays = np.append(is_kept, True)  # the last is for self-loops, which are not found
+        ends = rows.row_numbers.astype(np.int64), rows.indices.astype(np.int64) + self.start
+        return rows.keep_entries(stays[self.find(*self.order(*ends))])
+
 
 class NodeFacts:
-    """What signals use beside edges: embedded features and labels of the nodes."""
+    """What signals use beside edges: the features of the nodes, embedded and weighted."""
 
-    def __init__(self, data: Graph | Interactions, *, use_labels: bool) -> None:
-        self.features = self.weighted = self.labels = None
+    def __init__(self, data: Graph | Interactions) -> None:
+        self.features = self.weighted = None
         if not isinstance(data, Graph):
             return
         with mute_decisions():
@@ -137,15 +133,15 @@ class NodeFacts:
             if embeddings.feature_counts is not None and embeddings.weighted_features.nnz:
                 self.features = embeddings.features.astype(np.float32)
                 self.weighted = embeddings.weighted_features
-        if use_labels and data.label_codes is not None:
-            self.labels = data.label_codes
 
 
-def name_signals(links: ObservedLinks, facts: NodeFacts, n_donors: int) -> list[Signal]:
-    """Return the signals of a graph, in the order of the columns of :meth:`LinkSignals.compute`."""
+def name_signals(links: ObservedLinks, facts: NodeFacts, n_donors: int) -> list[tuple[str, bool]]:
+    """Return the names of the signals in the order of the columns of :meth:`LinkSignals.compute`.
+
+    Beside each is whether ratios of its values matter, as of counts and probabilities, not differences.
+    """
     names = [("similar neighbourhoods", False)]
     names += [("similar features", False)] * (facts.features is not None)
-    names += [("same label", False)] * (facts.labels is not None)
     names += [("copied by one endpoint", True), ("copied by both endpoints", True)] * (n_donors > 0)
     names += [("walks of length 2", True), ("walks of length 3", True)]
     ends = ("smaller degree", "larger degree")
@@ -157,7 +153,7 @@ def name_signals(links: ObservedLinks, facts: NodeFacts, n_donors: int) -> list[
         names += [("copied by the source", True), ("copied by the target", True)] * (n_donors > 0)
         names += [("directed walks of length 2", True), ("shared targets and sources", True)]
         names += [("out-degree of the source", True), ("in-degree of the target", True)]
-    return [Signal(*name) for name in names]
+    return names
 
 
 class LinkSignals:
@@ -173,31 +169,26 @@ class LinkSignals:
         # Held-out edges lower degrees and counts, which are therefore divided by the share of the others.
         self.share = len(first) / len(links.first)
         A = sparse.csr_array((links.weights[kept] / self.share, (first, second)), shape=(n, n))
-        self.links, self.facts = links, facts
+        self.links, self.facts, self.n_donors = links, facts, n_donors
         self.U = sparse.csr_array(A.maximum(A.T))
         self.degrees = np.diff(self.U.indptr) / self.share
-        self.W = _normalise(self.U, self.U)
+        self.W = _normalise(self.U)
         self.embedding = self._embed()
-        self.n_donors = n_donors
         donors, cosines = approximate_nearest(self.embedding, min(n_donors, n - 1))
         self.P = _as_probabilities(donors, np.maximum(cosines, 0.0) ** 2)
         if links.directed:
-            self.out, self.into = A, sparse.csr_array(A.T)
-            self.W_out = _normalise(A, A)
+            self.out, self.into, self.W_out = A, sparse.csr_array(A.T), _normalise(A)
             self.W_into = sparse.csr_array(self.W_out.T)
         # Rows of P U and of W W have at most so many entries.
         sizes = np.diff(self.U.indptr)
-        both = sparse.csr_array((np.ones(self.P.nnz), self.P.indices, self.P.indptr), shape=(n, n))
-        pattern = sparse.csr_array((np.ones(self.U.nnz), self.U.indices, self.U.indptr), shape=(n, n))
-        self.row_sizes = 1 + pattern @ sizes + both @ sizes
+        self.row_sizes = 1 + self.U.astype(bool) @ sizes + self.P.astype(bool) @ sizes
 
     def _embed(self) -> NDArray[np.float32]:
-        if self.facts.features is None:
-            return _embed_connections(self.U)
-        loops = sparse.csr_array(self.U + sparse.eye_array(self.links.n_nodes))
-        step = _normalise(loops, loops).astype(np.float32)
+        loops = sparse.csr_array(self.U + sparse.eye_array(self.links.n_nodes)).astype(np.float32)
         features: Any = self.facts.features
-        propagated = features
+        if features is None:
+            return _embed_connections(loops)
+        step, propagated = _normalise(loops), features
         for _ in range(N_STEPS):
             propagated = RESTART * features + (1 - RESTART) * (step @ propagated)
         return np.asarray(unit_rows(propagated), np.float32)
@@ -216,14 +207,11 @@ class LinkSignals:
         values = [np.einsum("nd,nd->n", self.embedding[i], self.embedding[j])]
         if self.facts.weighted is not None:
             values.append(_dot(self.facts.weighted, i, self.facts.weighted, j))
-        if self.facts.labels is not None:
-            a, b = self.facts.labels[i], self.facts.labels[j]
-            values.append(np.where((a == UNLABELLED) | (b == UNLABELLED), 0, np.where(a == b, 1, -1)))
         if self.n_donors:
             values.append(_dot(self.P, i, self.U, j) + _dot(self.P, j, self.U, i))
-            values.append(_dot(sparse.csr_array(self.P[sources] @ self.U), row, self.P, j))
+            values.append(_dot(self.P[sources] @ self.U, row, self.P, j))
         values.append(_dot(self.W, i, self.W, j))
-        values.append(_dot(sparse.csr_array(self.W[sources] @ self.W), row, self.W, j))
+        values.append(_dot(self.W[sources] @ self.W, row, self.W, j))
         degrees = np.stack([self.degrees[i], self.degrees[j]])
         values += list(degrees if self.links.n_users is not None else np.sort(degrees, axis=0))
         if self.links.directed:
@@ -231,18 +219,14 @@ class LinkSignals:
             if self.n_donors:
                 values += [_dot(self.P, i, self.into, j), _dot(self.out, i, self.P, j)]
             values.append(_dot(self.W_out, i, self.W_into, j))
-            shared = sparse.csr_array(self.W_out[sources] @ self.W_into)
-            values.append(_dot(shared, row, self.W_into, j))
-            values += [
-                part[end] / self.share
-                for part, end in ((np.diff(self.out.indptr), i), (np.diff(self.into.indptr), j))
-            ]
+            values.append(_dot(self.W_out[sources] @ self.W_into, row, self.W_into, j))
+            values += [np.diff(A.indptr)[end] / self.share for A, end in ((self.out, i), (self.into, j))]
         return values
 
     def near_pairs(self, nodes: IntArray) -> sparse.csr_array:
         """Return the normalised walks of length 2 from some nodes; of length 3 between users and items."""
-        walks = sparse.csr_array(self.W[nodes] @ self.W)
-        return walks if self.links.n_users is None else sparse.csr_array(walks @ self.W)
+        walks = self.W[nodes] @ self.W
+        return sparse.csr_array(walks if self.links.n_users is None else walks @ self.W)
 
 
 def split_by_size(sizes: NDArray[Any], limit: int = MAX_BLOCK_ENTRIES) -> Iterator[slice]:
@@ -252,28 +236,36 @@ def split_by_size(sizes: NDArray[Any], limit: int = MAX_BLOCK_ENTRIES) -> Iterat
     return (slice(a, b) for a, b in itertools.pairwise(bounds) if a < b)
 
 
-def _embed_connections(U: sparse.csr_array) -> NDArray[np.float32]:
+def _embed_connections(loops: Any) -> NDArray[np.float32]:
     """Return what ``features.embed_connections`` does, by a randomised SVD (Halko et al., 2011)."""
-    n = U.shape[0]
-    once: Any = unit_rows(sparse.csr_array(U + sparse.eye_array(n)).astype(np.float32))
+    once: Any = unit_rows(loops)
+    n = loops.shape[0]
     with one_blas_thread():
         basis: Any = once @ np.random.default_rng(0).normal(size=(n, min(RANK, n))).astype(np.float32)
         for _ in range(N_POWERS):
-            basis = once @ (once.T @ np.linalg.qr(basis)[0])
-        basis = np.linalg.qr(basis)[0]
+            basis = once @ (once.T @ _orthonormalise(basis))
+        basis = _orthonormalise(_orthonormalise(basis))
         reduced = once.T @ basis
         values, vectors = np.linalg.eigh(reduced.T @ reduced)
         rows = unit_rows(basis @ (vectors * np.sqrt(np.maximum(values, 0.0))))
-    return np.asarray(unit_rows(rows + U.astype(np.float32) @ rows), np.float32)
+    return np.asarray(unit_rows(loops @ rows), np.float32)
 
 
-def _normalise(A: sparse.csr_array, degrees_of: sparse.csr_array) -> sparse.csr_array:
+def _orthonormalise(basis: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return an orthonormal basis of the columns, by the Cholesky factor of their inner products."""
+    inner = (basis.T @ basis).astype(np.float64)
+    inner += 1e-6 * np.trace(inner) / len(inner) * np.eye(len(inner))
+    return basis @ np.linalg.inv(np.linalg.cholesky(inner)).T.astype(np.float32)
+
+
+def _normalise(A: sparse.csr_array) -> sparse.csr_array:
     """Return D^-1/2 A E^-1/2 with the weighted out-degrees D and in-degrees E."""
-    scales = []
-    for axis in (1, 0):
-        degree = np.asarray(degrees_of.sum(axis=axis)).ravel()
-        scales.append(np.divide(1.0, np.sqrt(degree), out=np.zeros(len(degree)), where=degree > 0))
-    return sparse.csr_array(sparse.diags_array(scales[0]) @ A @ sparse.diags_array(scales[1]))
+    degrees = (np.asarray(A.sum(axis=axis)) for axis in (1, 0))
+    D, E = (
+        np.divide(1.0, np.sqrt(degree), out=np.zeros(len(degree), A.dtype), where=degree > 0)
+        for degree in degrees
+    )
+    return sparse.csr_array(sparse.diags_array(D) @ A @ sparse.diags_array(E))
 
 
 def _as_probabilities(donors: IntArray, similarity: NDArray[Any]) -> sparse.csr_array:

@@ -111,6 +111,17 @@ def _capitalise(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def links_headline(lists: Mapping[str, Sequence[Summary]]) -> str:
+    """Name the least credible and the most probable missing edge."""
+    names = ("doubtful", "least credible"), ("missing", "most probable missing")
+    firsts = [(what, lists[kind][0]) for kind, what in names if lists[kind]]
+    parts = [
+        f"the {what} edge is between {' and '.join(link['ends'])} ({100 * link['probability']:.2g} %)"
+        for what, link in firsts
+    ]
+    return f"{_capitalise('; '.join(parts))}."
+
+
 def recommendations_headline(evaluations: Sequence[Summary]) -> str:
     """Give the recall of the last recommender beside the others."""
     if not evaluations:

@@ -59,8 +59,8 @@ DATASETS = {  # as papers write them
 }
 SCRIPTS = (  # in the order in which they run; vendor/d3-subset.mjs describes how D3 is bundled
     *("vendor/d3.min.js", "drawing.js", "view_state.js", "downloads.js", "graph_painting.js", "graphs.js"),
-    *("graph_details.js", "statistics.js", "classification.js", "attack.js", "recommendations.js"),
-    *("results.js", "page.js"),
+    *("graph_details.js", "statistics.js", "links.js", "classification.js", "attack.js"),
+    *("recommendations.js", "results.js", "page.js"),
 )
 
 

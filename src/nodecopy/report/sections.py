@@ -1,4 +1,4 @@
-"""The sections of predictions and of recommendations."""
+"""The sections of predictions, of doubtful and missing edges, and of recommendations."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from scipy.special import ndtri, stdtrit
 from nodecopy._core.arrays import Array, Bools, IntArray, Ints
 from nodecopy.graph import UNLABELLED
 from nodecopy.interactions import Interactions
+from nodecopy.links import LinkPredictor
 from nodecopy.metrics.classification import (
     confidence_bins,
     ranks_classes,
@@ -24,6 +25,7 @@ from nodecopy.metrics.ranking import Evaluation
 from nodecopy.recommend.base import Contributions
 from nodecopy.report.headlines import (
     classification_headline,
+    links_headline,
     recommendations_headline,
     round_all,
     round_number,
@@ -36,6 +38,7 @@ MIN_CURVE_NODES = 30  # held-out nodes that curves need
 N_BINS = 10
 SHARES = np.arange(1, 21) / 20  # of the most certain nodes
 TAIL = 0.025
+N_LINKS = 8  # edges in each list
 MAX_HISTORY = 60  # items shown of a user's history
 N_SIMILAR_USERS, N_REASONS = 5, 3
 EVALUATED_LENGTH = 10  # of the lists that are evaluated on held-out items
@@ -162,6 +165,30 @@ def _certainty(is_correct: Bools, uncertainty: Array, splits: IntArray) -> list[
         round_all([share, mean, *accuracy_interval(n_correct[:, i], n_kept[:, i])], 4)
         for i, (share, mean) in enumerate(zip(SHARES, means, strict=True))
     ]
+
+
+def links_section(model: LinkPredictor, *, graph: str | None = None, text: str = "") -> Section:
+    """Return the section of the least credible and the most probable missing edges, each with its reasons."""
+    lists = {}
+    for kind, links in (("doubtful", model.doubtful(N_LINKS)), ("missing", model.missing(N_LINKS))):
+        lists[kind] = [
+            {
+                "ends": to_texts([why.first, why.second]),
+                "probability": round_number(why.probability, 3),
+                "base_rate": round_number(why.base_rate, 3),
+                "reasons": [[name, *round_all(numbers, 3)] for name, *numbers in why.reasons],
+                "donors": [[*map(str, ends), round_number(p, 3)] for *ends, p in why.donors],
+            }
+            for why in (model.explain(pair) for pair in links.positions)
+        ]
+    return {
+        "kind": "links",
+        "title": "Doubtful and missing edges",
+        "headline": links_headline(lists),
+        "text": text,
+        "graph": graph,
+        "lists": lists,
+    }
 
 
 def recommendations_section(

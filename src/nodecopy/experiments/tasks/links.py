@@ -17,6 +17,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.special import expit, logit
 
 from nodecopy._core.arrays import IntArray, unit_rows
 from nodecopy._core.checks import check_choice
@@ -32,30 +33,34 @@ from nodecopy.generators.base import list_edges, replace_edges, sample_non_edges
 from nodecopy.graph import Graph
 from nodecopy.inference import spectral_communities
 from nodecopy.links import LinkPredictor
-from nodecopy.links.signals import LinkSignals, NodeFacts, ObservedLinks, name_signals
+from nodecopy.links.signals import LinkSignals, NodeFacts, ObservedLinks
 from nodecopy.metrics.classification import area_under_roc
 
 Values = NDArray[np.float64]
 N_FOLDS = 10  # in which controls judge the edges of a graph
 N_RANKED = 20_000  # random pairs among which test edges are ranked
-N_CORRUPTED = 50  # pairs that share each end of a test edge
-BLOCK = 256  # sources of walks at once
+N_CORRUPTED, MAX_CORRUPTED = 50, 1000  # pairs that share each end of a test edge, and such edges
+BLOCK, PAIR_BLOCK = 256, 2**14  # sources of walks, and other pairs, at once
+N_BINS = 15  # of calibration errors
+PREDICTED_SHARE = 0.3  # of the edges, in each epoch of a GCN
 WALKS = {"pagerank": (0.8, 15), "katz": (0.5, 10)}  # factor of every step, and number of steps
-SIGNALS = {
-    "common-neighbours": "", "adamic-adar": "", "katz": "", "pagerank": "", "spectral": "", "block-model": "",
-    "features": "similar features", "neighbourhoods": "similar neighbourhoods",
-    "copied-one": "copied by one endpoint", "copied-both": "copied by both endpoints",
-}  # fmt: skip
+SIGNALS = (
+    *("common-neighbours", "adamic-adar", "katz", "pagerank", "spectral", "block-model"),
+    *("features", "neighbourhoods", "copied-one", "copied-both"),
+)
 SCORES = {
     "auc": "AUC", "ap": "AP", "hits@20": "Hits@20", "hits@50": "Hits@50", "hits@100": "Hits@100",
     "mrr": "MRR", "hard auc": "AUC, hard", "hard mrr": "MRR, hard",
+    "ece": "ECE", "balanced ece": "ECE, balanced",
 }  # fmt: skip
 QUESTIONS = {"missing": "held-out edges", "random": "random edges", "similar": "similar ends", "dice": "DICE"}
 NOTES = [
     "Held-out edges: {test:.0%} of the edges are test edges, {validation:.0%} are left out as for methods "
     "that need validation edges. AUC and AP: against as many random pairs. Hits@k: the share of test edges "
-    f"above the k-th of {N_RANKED:,} random pairs. MRR: the rank of each test edge among {2 * N_CORRUPTED} "
-    "pairs that share an end with it. Hard: these pairs are two steps apart where there are such.",
+    f"above the k-th of {N_RANKED:,} random pairs. MRR: the rank of up to {MAX_CORRUPTED:,} test edges, each "
+    f"among {2 * N_CORRUPTED} pairs that share an end with it. Hard: these pairs are two steps apart where "
+    "there are such. ECE: expected calibration error of probabilities at the density of the graph; balanced: "
+    "where half of the pairs are edges.",
     "Other columns: AUC for finding planted edges, {planted:.0%} of the edges, among all edges: random ones, "
     "those between the nodes with the most similar features out of ten random pairs, and those of DICE, "
     "between classes. Controls judge each tenth of the edges by the others.",
@@ -104,11 +109,19 @@ class SignalControl(LinkControl):
         self._left: Any
         self._right: Any
         degrees = np.maximum(graph.degrees, 1).astype(np.float64)
-        if column := SIGNALS[self.signal]:
-            links, facts = ObservedLinks.from_data(graph), NodeFacts(graph, use_labels=False)
-            names = [signal.name for signal in name_signals(links, facts, self.n_donors)]
-            self._column = names.index(column)
-            self._signals = LinkSignals(links, slice(None), facts, self.n_donors)
+        if self.signal in ("features", "neighbourhoods", "copied-one", "copied-both"):
+            n_donors = self.n_donors if self.signal.startswith("copied") else 0
+            facts = NodeFacts(graph)
+            signals = LinkSignals(ObservedLinks.from_data(graph), slice(None), facts, n_donors)
+            P, U = signals.P, signals.U
+            if self.signal == "features":
+                self._left = self._right = facts.weighted
+            elif self.signal == "neighbourhoods":
+                self._left = self._right = signals.embedding
+            elif self.signal == "copied-one":
+                self._left, self._right = sparse.hstack([P, U], "csr"), sparse.hstack([U, P], "csr")
+            else:
+                self._left, self._right = sparse.csr_array(P @ U), P
         elif self.signal in WALKS:
             scales = degrees  # PageRank with symmetric normalisation, so that one direction suffices
             if self.signal == "katz":
@@ -130,17 +143,21 @@ class SignalControl(LinkControl):
             self._left, self._right = sparse.csr_array(A @ sparse.diags_array(weights)), A
 
     def score(self, pairs: IntArray) -> Values:
-        first, second = pairs[:, 0], pairs[:, 1]
-        if SIGNALS[self.signal]:
-            return self._signals.compute(first, second)[:, self._column].astype(np.float64)
         if self.signal in WALKS:
-            return self._walk(first, second)
-        if bool(sparse.issparse(self._left)):  # bool() keeps the type checker from narrowing
-            return np.asarray(self._left[first].multiply(self._right[second]).sum(axis=1)).ravel()
-        return np.asarray(np.einsum("nd,nd->n", self._left[first], self._right[second]))
+            return self._walk(*pairs.T)
+        scores = np.empty(len(pairs))
+        for start in range(0, len(pairs), PAIR_BLOCK):
+            block = slice(start, start + PAIR_BLOCK)
+            both = self._left[pairs[block, 0]], self._right[pairs[block, 1]]
+            is_sparse = sparse.issparse(self._left)
+            scores[block] = both[0].multiply(both[1]).sum(axis=1) if is_sparse else (both[0] * both[1]).sum(1)
+        return scores
 
     def _walk(self, first: IntArray, second: IntArray) -> Values:
         """Return sums over walks from the first to the second nodes."""
+        counts = np.bincount(np.concatenate([first, second]))
+        is_turned = counts[second] > counts[first]  # walks are symmetric: start from few nodes
+        first, second = np.where(is_turned, second, first), np.where(is_turned, first, second)
         factor, n_steps = WALKS[self.signal]
         scores, (sources, row) = np.empty(len(first)), np.unique(first, return_inverse=True)
         for start in range(0, len(sources), BLOCK):
@@ -171,10 +188,14 @@ class AutoencoderControl(LinkControl):
 
 
 class NetworkControl(LinkControl):
-    """A GCN of PyTorch Geometric with a decoder on products of embeddings, trained on edges."""
+    """A GCN of PyTorch Geometric with a decoder on products of embeddings, trained on edges.
+
+    In each epoch, a random share of the edges is predicted from the others, as with ``disjoint_train_ratio``
+    of PyTorch Geometric's RandomLinkSplit, which is better than to predict edges that the network sees.
+    """
 
     def __init__(
-        self, n_hidden: int = 128, n_epochs: int = 200, dropout: float = 0.3, device: str = "cpu"
+        self, n_hidden: int = 256, n_epochs: int = 200, dropout: float = 0.5, device: str = "cpu"
     ) -> None:
         self.n_hidden, self.n_epochs, self.dropout, self.device = n_hidden, n_epochs, dropout, device
 
@@ -192,29 +213,32 @@ class NetworkControl(LinkControl):
             given: Any = add_identity_features(graph).features
             x = tensor(unit_rows(sparse.csr_array(given)).toarray().astype(np.float32))
             edges = tensor(np.stack(list_edges(graph)))
-            both = torch.cat([edges, edges.flip(0)], dim=1)
             n = self.n_hidden
             layers = torch.nn.ModuleList([GCNConv(x.shape[1], n), GCNConv(n, n)]).to(self.device)
             head = torch.nn.Sequential(torch.nn.Linear(n, n), torch.nn.ReLU(), torch.nn.Linear(n, 1))
             head = head.to(self.device)
             drop = torch.nn.functional.dropout
 
-            def embed(is_training: bool) -> Any:
-                z = drop(layers[0](x, both).relu(), self.dropout, is_training)
-                return layers[1](z, both)
+            def embed(seen: Any, is_training: bool) -> Any:
+                both = torch.cat([seen, seen.flip(0)], dim=1)
+                z = layers[0](drop(x, self.dropout, is_training), both).relu()
+                return layers[1](drop(z, self.dropout, is_training), both)
 
             optimiser = torch.optim.Adam([*layers.parameters(), *head.parameters()], 0.01)
-            targets = torch.cat([torch.ones(edges.shape[1]), torch.zeros(edges.shape[1])]).to(self.device)
+            n_predicted = max(1, round(PREDICTED_SHARE * edges.shape[1]))
+            targets = torch.tensor([1.0, 0.0], device=self.device).repeat_interleave(n_predicted)
             for _ in range(self.n_epochs):
-                pairs = torch.cat([edges, torch.randint_like(edges, graph.n_nodes)], dim=1)
-                z = embed(True)
+                edges = edges[:, torch.randperm(edges.shape[1], device=self.device)]
+                predicted = edges[:, :n_predicted]
+                pairs = torch.cat([predicted, torch.randint_like(predicted, graph.n_nodes)], dim=1)
+                z = embed(edges[:, n_predicted:], True)
                 logits = head(z[pairs[0]] * z[pairs[1]]).ravel()
                 loss: Any = torch.nn.functional.binary_cross_entropy_with_logits(logits, targets)
                 optimiser.zero_grad()
                 loss.backward()
                 optimiser.step()
             with torch.no_grad():
-                self._embedding, self._head = embed(False), head
+                self._embedding, self._head = embed(edges, False), head
 
     def score(self, pairs: IntArray) -> Values:
         import torch
@@ -249,7 +273,10 @@ class LinksTask(Task):
         for question in self.questions:
             scores = SCORES if question == "missing" else {"auc": QUESTIONS[question]}
             place = (("question", question),)
-            columns += [Column(score, place, heading) for score, heading in scores.items()]
+            columns += [
+                Column(score, place, heading, lower_is_better="ece" in score)
+                for score, heading in scores.items()
+            ]
         return tuple(columns)
 
     def notes(self, titles: Mapping[str, str]) -> list[str]:
@@ -277,12 +304,16 @@ class LinksTask(Task):
 def rank_edges(graph: Graph, split: Any, model: Any, rng: Generator) -> dict[str, float]:
     """Return the scores of held-out edges among random and hard pairs."""
     edges, others = split.test.edges.T, split.test.non_edges.T
-    n = min(N_RANKED, graph.n_nodes * (graph.n_nodes - 1) // 2 - graph.n_edges)
+    n_absent = graph.n_nodes * (graph.n_nodes - 1) // 2 - graph.n_edges
+    n = min(N_RANKED, n_absent)
     many = sample_non_edges(graph, n, rng=rng).T
     ours, theirs, ranked = (model.score(pairs) for pairs in (edges, others, many))
     scores = compare_scores(ours, theirs)
     ranked = np.sort(ranked)[::-1]
     scores |= {f"hits@{k}": float((ours > ranked[min(k, n) - 1]).mean()) for k in (20, 50, 100)}
+    if isinstance(model, LinkPredictor):
+        scores |= calibration_errors(ours, theirs, density=split.train.n_edges / (n_absent + graph.n_edges))
+    edges, ours = edges[:MAX_CORRUPTED], ours[:MAX_CORRUPTED]
     for prefix, is_hard in (("", False), ("hard ", True)):
         pairs = corrupt(graph, split.train, edges, is_hard, rng)
         values = model.score(pairs.reshape(-1, 2)).reshape(len(edges), -1)
@@ -301,6 +332,18 @@ def compare_scores(ours: Values, others: Values) -> dict[str, float]:
     precision = hits / np.cumsum(np.bincount(level_of, minlength=len(levels)))
     average = float(np.diff(hits, prepend=0.0) @ precision / len(ours))
     return {"auc": area_under_roc(scores, is_edge), "ap": average}
+
+
+def calibration_errors(ours: Values, others: Values, density: float) -> dict[str, float]:
+    """Return expected calibration errors at the density of the graph, and where half are edges."""
+    p, is_edge = np.concatenate([ours, others]), np.arange(len(ours) + len(others)) < len(ours)
+    errors = {}
+    for name, share in (("ece", density), ("balanced ece", 0.5)):
+        shifted = expit(logit(p) - logit(density) + logit(share))
+        weights = np.where(is_edge, share, 1 - share)
+        excess = np.bincount((shifted * N_BINS).astype(int), weights * (shifted - is_edge), N_BINS + 1)
+        errors[name] = float(np.abs(excess).sum() / weights.sum())
+    return errors
 
 
 def corrupt(graph: Graph, train: Graph, edges: IntArray, is_hard: bool, rng: Generator) -> IntArray:
@@ -332,7 +375,7 @@ def plant_edges(graph: Graph, share: float, kind: str, rng: Generator) -> tuple[
     else:
         pairs = sample_non_edges(graph, n * (10 if kind == "similar" else 1), rng=rng)
         if kind == "similar":
-            facts = NodeFacts(graph, use_labels=False)
+            facts = NodeFacts(graph)
             signals = LinkSignals(ObservedLinks.from_data(graph), slice(None), facts, 0)
             column = 0 if facts.features is None else 1  # neighbourhoods where there are no features
             pairs = pairs[:, np.argsort(-signals.compute(*pairs)[:, column], kind="stable")[:n]]
