@@ -182,9 +182,14 @@ def test_factors_on_a_device_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
         (CopyEASE(user_donors="same"), "user_donors of CopyEASE must be a donor rule"),
         (CopyEASE(item_donors=Jaccard), "item_donors of CopyEASE must be a donor rule"),
         (CopyEASE(item_bonus="large"), "item_bonus of CopyEASE must be a number of at least 0"),
-        (CopyEASE(user_donors="uniform", n_neighbours=5), "the sparse form of CopyEASE needs donor rules"),
     ],
 )
 def test_wrong_parameters(recommender: Any, message: str) -> None:
     with pytest.raises((InputError, ImportError), match=message):
         recommender.fit(tastes())
+
+
+def test_the_uniform_control_is_for_small_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nodecopy.recommend.copy_ease.MAX_UNIFORM", 30)
+    with pytest.raises(InputError, match="donors 'uniform' is possible for at most 30 users .* got 60. Use"):
+        CopyEASE(user_donors="uniform").fit(tastes())

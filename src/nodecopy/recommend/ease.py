@@ -34,7 +34,6 @@ MIN_NEIGHBOURS, DEFAULT_NEIGHBOURS = 10, 100
 BYTES_PER_NEIGHBOUR = 400  # of each item in the sparse form, with donor rules (measured)
 N_SCALED_USERS = 1024  # whose scores give the scale of the low-pass filter
 COLUMNS_PER_BLOCK = 256
-ENTRIES_PER_BLOCK = 2**24  # of a dense users x columns matrix, which the uniform rule needs
 # Parameters on which the moments do not depend
 NO_MOMENTS = (
     *("regularisation", "regularisation_exponent", "item_bonus", "popularity_penalty", "precision"),
@@ -52,7 +51,7 @@ class Moments(NamedTuple):
     train: Interactions
     popularity: Values
     filters: dict[Any, Any]  # low-pass filters by their rank
-    Q: sparse.csr_array | None = None  # donor probabilities of items; None for the uniform rule, and in EASE
+    Q: sparse.csr_array | None = None  # donor probabilities of items; None in EASE
 
     @property
     def is_sparse(self) -> bool:
@@ -90,7 +89,7 @@ class LinearRecommender(Recommender):
         return 0.0, 0.0
 
     def donor_probabilities(self, train: Interactions, rules: dict[Any, Any] | None = None) -> Sequence[Any]:
-        """Return donor probabilities of users and of items, ``None`` for the uniform rule."""
+        """Return donor probabilities of users and of items, if there are donors."""
         return None, None
 
     def moments(self, train: Interactions, rules: Any = None) -> Moments:
@@ -368,10 +367,8 @@ class EASE(LinearRecommender):
 
     def solve_dense(self, M: Any, C: Any, penalties: Any, overwrite: bool) -> Any:
         """Return the solution B, which needs the diagonal of the inverse only."""
-        inverse = algebra.invert_regularised(M, penalties, overwrite=overwrite)
-        # The inverse is symmetric: dividing its rows gives the columns in the order that scores need.
-        weights = inverse.T
-        weights /= -inverse.diagonal()
+        weights = algebra.invert_regularised(M, penalties, overwrite=overwrite)
+        weights /= -1 * weights.diagonal()
         algebra.set_diagonal(weights, 0.0)
         return weights
 
@@ -398,8 +395,8 @@ class DonorSystem:
         self.q0, self.q1, self.q2 = 1 - user_share - item_share, user_share, item_share
         self.penalties, self.bonus = np.broadcast_to(regularisation, (n_items,)), item_bonus
         self.w = np.ones(n_users) if weights is None else weights
-        self.P = _as_operator(P, n_users, bool(user_share))
-        self.Q = _as_operator(Q, n_items, bool(item_share or item_bonus))
+        self.P = sparse.csr_array((n_users, n_users)) if P is None else P.astype(np.float64)
+        self.Q = sparse.csr_array((n_items, n_items)) if Q is None else Q.astype(np.float64)
         self.W = self.P.T @ self.w  # the expected weight of the users whose donor is each user
         self._moments, self._products = np.full((2, n_items), np.nan)
 
@@ -447,50 +444,13 @@ class DonorSystem:
         """Return the diagonal of M at some items, and that of the formula off the diagonal."""
         unknown = columns[np.isnan(self._moments[columns])]
         counts = self.A.T @ self.w
-        is_dense = isinstance(self.P, UniformDonors) or isinstance(self.Q, UniformDonors)
-        step = min(COLUMNS_PER_BLOCK, 1 + ENTRIES_PER_BLOCK // len(self.w) if is_dense else COLUMNS_PER_BLOCK)
-        for part in algebra.row_blocks(len(unknown), step):
+        for part in algebra.row_blocks(len(unknown), COLUMNS_PER_BLOCK):
             block = unknown[part]
-            A: Any = self.A[:, block]
-            unit: Any = sparse.eye_array(self.A.shape[1], format="csc")[:, block]
-            if is_dense:
-                A, unit = A.toarray(), unit.toarray()
+            A = self.A[:, block]
             donor = self.P @ A
-            x = self.q0 * A + self.q1 * donor + self.q2 * (self.A @ (self.Q.T @ unit))
+            x = self.q0 * A + self.q1 * donor + self.q2 * (self.A @ self.Q[block].T)
             own, same_donor = A.T @ self.w, A.T @ self.W
             self._moments[block] = self.q0 * own + self.q1 * same_donor + self.q2 * (self.Q[block] @ counts)
             squares = (x * x).T @ self.w - self.q1**2 * ((donor * donor).T @ self.w)
             self._products[block] = squares + self.q1**2 * same_donor
         return self._moments[columns], self._products[columns]
-
-
-class UniformDonors:
-    """Equal donor probabilities of the other n - 1 nodes as an operator without an n x n matrix."""
-
-    def __init__(self, n: int) -> None:
-        self.n = n
-
-    def __matmul__(self, values: Values) -> Values:
-        return np.asarray((values.sum(axis=0) - values) / (self.n - 1))
-
-    @property
-    def T(self) -> UniformDonors:  # noqa: N802
-        return self
-
-    def __getitem__(self, rows: IntArray) -> LinearOperator:
-        def spread(v: Values) -> Values:
-            full = np.zeros(self.n)
-            full[rows] = v.ravel()
-            return np.asarray(self @ full)
-
-        shape = len(rows), self.n
-        return LinearOperator(shape, lambda v: (self @ v.ravel())[rows], spread, dtype=np.float64)
-
-
-def _as_operator(probabilities: sparse.csr_array | None, n: int, is_used: bool) -> Any:
-    """Return donor probabilities as a matrix, of zeros where nothing is copied, or as an operator."""
-    if not is_used:
-        return sparse.csr_array((n, n))
-    if probabilities is not None:
-        return sparse.csr_array(probabilities.astype(np.float64))
-    return UniformDonors(n) if n > 1 else sparse.csr_array(np.ones((1, 1)))

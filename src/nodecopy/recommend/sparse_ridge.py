@@ -20,6 +20,7 @@ from nodecopy.recommend.algebra import count_users, row_blocks
 
 ROWS_PER_TASK = 2048
 SYSTEMS_PER_TASK = 64
+ROWS_PER_PRODUCT = 128
 ENTRIES_PER_NEIGHBOUR = 4  # in each row of the moments
 
 
@@ -163,6 +164,23 @@ def solve_neighbourhoods(
         solutions = np.linalg.solve(systems, targets)[:, :, 0]
         parts.append(solutions[np.arange(width) < sizes[:, None]])
     return np.concatenate(parts)
+
+
+def add_sparse_product(total: Array, left: sparse.csr_array, right: sparse.csr_array) -> None:
+    """Add the product of two sparse matrices to a dense one."""
+    csr = left.indptr, left.indices, left.data, right.indptr, right.indices, right.data
+    blocks = row_blocks(len(total), ROWS_PER_PRODUCT)
+    list(map_on_cores(lambda rows: _add_rows(*csr, rows.start, rows.stop, total), blocks))
+
+
+@njit(cache=True, nogil=True)
+def _add_rows(left_indptr, left_indices, left_data, indptr, indices, data, start, stop, total):
+    for row in range(start, stop):
+        out = total[row]
+        for e in range(left_indptr[row], left_indptr[row + 1]):
+            middle, factor = left_indices[e], left_data[e]
+            for f in range(indptr[middle], indptr[middle + 1]):
+                out[indices[f]] += factor * data[f]
 
 
 @njit(cache=True, nogil=True)
