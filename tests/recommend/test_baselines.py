@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy import sparse
 
 from nodecopy import Interactions, Jaccard, load
 from nodecopy.errors import InputError
-from nodecopy.recommend import EASE, IALS, CopyEASE, ItemKNN, WeightedHybrid, baselines
+from nodecopy.recommend import BPRMF, EASE, IALS, ColdItems, CopyEASE, ItemKNN, WeightedHybrid, baselines
 from tests.contracts.recommenders import RecommenderContract, share_of_own_group, tastes
 from tests.strategies import matrices
 
@@ -111,6 +112,61 @@ def test_fitted_parts_are_saved_once(tmp_path: Path) -> None:
     assert np.array_equal(loaded.first_.score(), fused.first_.score())
 
 
+def theme_features(noise: float = 0.1) -> NDArray[Any]:
+    return np.eye(3)[np.arange(24) % 3] + noise * np.random.default_rng(0).standard_normal((24, 3))
+
+
+def test_cold_items_are_a_ridge_regression_of_the_weights(tmp_path: Path) -> None:
+    """Against the equations, with the penalty of the least leave-one-out error, one regression at a time."""
+    log, X = tastes(), theme_features()
+    is_cold = np.isin(np.arange(24), [4, 11, 23])
+    train = log.select(~is_cold[log.rows.indices])
+    model = ColdItems(EASE(regularisation=5.0), log.item_ids, X).fit(train)
+    B = EASE(regularisation=5.0).fit(train).weights_[np.ix_(~is_cold, ~is_cold)]
+    scaled = (X - X[~is_cold].mean(axis=0)) / X[~is_cold].std(axis=0)
+
+    def regress(known: Any, new: Any, penalty: float) -> Any:
+        centred = known - known.mean(axis=0)
+        inverse = np.linalg.inv(centred.T @ centred + penalty * np.eye(3))
+        return 1 / len(known) + (new - known.mean(axis=0)) @ inverse @ centred.T
+
+    K, A = scaled[~is_cold], train.matrix.toarray()[:, ~is_cold]
+    targets = (A @ B).T[:, A.sum(axis=1) > 0]
+
+    def error(penalty: float) -> float:
+        rest = [np.arange(21) != item for item in range(21)]
+        residuals = [targets[i] - regress(K[r], K[i], penalty) @ targets[r] for i, r in enumerate(rest)]
+        return float(np.square(residuals).sum())
+
+    largest = np.linalg.svd(K - K.mean(axis=0))[1][0] ** 2
+    a = regress(K, scaled[is_cold], min(largest * baselines.PENALTIES, key=error))
+    users = np.flatnonzero(train.rows.degrees)
+    cold = [int(np.flatnonzero(model.interactions_.item_ids == item)[0]) for item in log.item_ids[is_cold]]
+    np.testing.assert_allclose(model.score()[np.ix_(users, cold)], (A @ B @ a.T)[users], atol=1e-4)
+    model.save(tmp_path / "model.npz")
+    np.testing.assert_array_equal(load(tmp_path / "model.npz").score(), model.score())
+    # a cold item in a history stands for the items that its features resemble
+    best = model.recommend_new([[log.item_ids[4]]], 5, items=log.item_ids[~is_cold])[0][0].tolist()
+    assert {log.item_ids.tolist().index(item) % 3 for item in best} == {1}
+    explanation = model.explain(log.user_ids[users[0]], log.item_ids[4], None)
+    assert explanation.donors is None
+    assert explanation.score == pytest.approx(model.score([log.user_ids[users[0]]])[0, cold[0]], abs=1e-5)
+
+
+@pytest.mark.parametrize("base", ["item-knn", "popularity", CopyEASE(n_neighbours=4), BPRMF(n_epochs=2)])
+def test_new_items_of_a_table(base: Any, tmp_path: Path) -> None:
+    """Any base scores items that only the table of features holds; their ids are strings as in training."""
+    log = tastes()
+    rows = [f"{item},{'abc'[i % 3]},{i % 5}" for i, item in enumerate(log.item_ids)]
+    (tmp_path / "items.csv").write_text("\n".join(["item,theme,size", *rows, "new,a,2"]))
+    model = ColdItems(base, tmp_path / "items.csv").fit(log, rng=0)
+    assert model.interactions_.item_ids[-1] == "new"
+    assert model.recommend(k=1, items=["new"])[0].tolist() == [["new"]] * log.n_users
+    assert log.item_ids.tolist().index(model.similar_items(["new"], 1)[0][0, 0]) % 3 == 0
+    scores = model.score_positions(np.arange(9))
+    np.testing.assert_allclose(scores[:, model.warm_], model.base_.score_positions(np.arange(9)), rtol=1e-6)
+
+
 def test_recommenders_by_name() -> None:
     first, second = (
         WeightedHybrid(*pair).fit(tastes(), rng=0).score()
@@ -176,6 +232,8 @@ def test_factors_on_a_device_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     ("recommender", "message"),
     [
         (WeightedHybrid(EASE(), "knn"), "second of WeightedHybrid must be one of .* Did you mean item-knn"),
+        (ColdItems("ease", ["x", "y"], np.eye(3)), "features must have a row per item, 2; got 3"),
+        (ColdItems("ease", ["x", "y"], np.eye(2)), "items must hold 2 items .* got 0 among 2"),
         (WeightedHybrid(EASE(), 3), "second of WeightedHybrid must be a recommender, or its name; got 3"),  # type: ignore[arg-type]
         (WeightedHybrid(EASE(-1.0), ItemKNN()), "regularisation of EASE must be"),
         (CopyEASE(user_share=0.7, item_share=0.4), r"user_share \+ item_share .* at most 1"),
@@ -191,5 +249,5 @@ def test_wrong_parameters(recommender: Any, message: str) -> None:
 
 def test_the_uniform_control_is_for_small_data(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nodecopy.recommend.copy_ease.MAX_UNIFORM", 30)
-    with pytest.raises(InputError, match="donors 'uniform' is possible for at most 30 users .* got 60. Use"):
+    with pytest.raises(InputError, match=r"donors 'uniform' is possible for at most 30 users .* got 60"):
         CopyEASE(user_donors="uniform").fit(tastes())

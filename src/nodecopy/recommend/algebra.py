@@ -25,8 +25,8 @@ BLOCK_SIZE = 256
 BLOCK_ROWS = 1024
 MAX_BLOCK_ENTRIES = 2**24
 MAX_DENSE_ENTRIES = 2**26
-# Multiplications of a sparse product, as shares of those of BLAS, that take as long; the first one loads numba.
-COMPILED_SHARE, SPARSE_SHARE, MIN_COMPILED_PRODUCTS = 1 / 75, 1 / 400, 2**25
+COMPILED_SHARE, SPARSE_SHARE = 1 / 75, 1 / 400  # sparse multiplications in the time of one of BLAS
+MIN_COMPILED_PRODUCTS = 2**25  # from which loading compiled code pays off
 USERS_PER_BLOCK = 2**15  # whose expected copies are in memory at once, as a sparse matrix
 PANEL_ENTRIES, MIN_PANEL = 2**21, 16  # columns of all users that fit into the cache, and how many at least
 N_POWER_STEPS = 3  # by which the largest eigenvalue is bounded
