@@ -17,6 +17,7 @@ from scipy import sparse
 from nodecopy import Interactions, Jaccard, load
 from nodecopy.errors import InputError
 from nodecopy.recommend import BPRMF, EASE, IALS, ColdItems, CopyEASE, ItemKNN, WeightedHybrid, baselines
+from nodecopy.recommend.base import find_ids
 from tests.contracts.recommenders import RecommenderContract, share_of_own_group, tastes
 from tests.strategies import matrices
 
@@ -141,8 +142,8 @@ def test_cold_items_are_a_ridge_regression_of_the_weights(tmp_path: Path) -> Non
     largest = np.linalg.svd(K - K.mean(axis=0))[1][0] ** 2
     a = regress(K, scaled[is_cold], min(largest * baselines.PENALTIES, key=error))
     users = np.flatnonzero(train.rows.degrees)
-    cold = [int(np.flatnonzero(model.interactions_.item_ids == item)[0]) for item in log.item_ids[is_cold]]
-    np.testing.assert_allclose(model.score()[np.ix_(users, cold)], (A @ B @ a.T)[users], atol=1e-4)
+    cold: Any = find_ids(log.item_ids[is_cold], model.interactions_.item_ids, "items")
+    np.testing.assert_allclose(model.score()[users][:, cold], (A @ B @ a.T)[users], atol=1e-4)
     model.save(tmp_path / "model.npz")
     np.testing.assert_array_equal(load(tmp_path / "model.npz").score(), model.score())
     # a cold item in a history stands for the items that its features resemble

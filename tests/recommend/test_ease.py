@@ -244,7 +244,7 @@ def random_log(seed: int = 0) -> Interactions:
 def loop_over_donors(A: Any, P: Any, Q: Any, w: Any, q1: float, q2: float, bonus: float) -> Any:
     """Return the parts of users and items by the definition of the copied input."""
     n_users, n_items = A.shape
-    M, C = copied_moments(sparse.csr_array(A), sparse.csr_array(P), sparse.csr_array(Q), q1, q2, w)
+    M, C, _ = copied_moments(sparse.csr_array(A), sparse.csr_array(P), sparse.csr_array(Q), q1, q2, w)
     others = [item for item in range(n_items) if item != ITEM]
     inverse = np.linalg.inv(M[np.ix_(others, others)] + REGULARISATION * np.eye(len(others)))
     t = np.zeros(n_items)
@@ -401,7 +401,7 @@ def test_all_neighbours_give_the_exact_solution(model: EASE | CopyEASE) -> None:
 def test_weights_are_regressions_on_the_neighbours() -> None:
     log, rule = tastes(), default_donors()
     P, Q = (donor_matrix(rule, side) for side in (log, Interactions(log.matrix.T)))
-    M, C = copied_moments(log.matrix, P, Q, 0.4, 0.4)
+    M, C, _ = copied_moments(log.matrix, P, Q, 0.4, 0.4)
     B = solve_sparse(*sparse_moments(log.matrix, P, Q, 0.4, 0.4, None, log.n_items), 2.0, 5).toarray()
     gains = C**2 / (np.diag(M) + 2.0)[:, None]
     np.fill_diagonal(gains, 0.0)

@@ -70,11 +70,12 @@ def copied_moments(
     *,
     dtype: Any = np.float64,
     device: str = "cpu",
-) -> tuple[Any, Any]:
+) -> tuple[Any, Any, NDArray[Any]]:
     """Return M = E[X'DX] and C = E[X'DA] of the copied input X, where D holds the weights of users.
 
-    ``matrix`` is A, users x items, zeros and ones; P and Q are donor probabilities of users and of items, and
-    q1 and q2 their shares. No dense items x items matrix is in memory beside M and C.
+    The third result is what the formula of M off the diagonal gives on it. ``matrix`` is A, users x items,
+    zeros and ones; P and Q are donor probabilities of users and of items, q1 and q2 their shares. No other
+    dense items x items matrix is in memory.
     """
     q0, (n_users, n_items) = 1 - q1 - q2, matrix.shape
     A, P, Q = (sparse.csr_array(part, dtype=dtype) for part in (matrix, P, Q))
@@ -107,8 +108,9 @@ def copied_moments(
         M[rows, rows.start :], M[rows.start :, rows] = total, total.T
         upper, lower = 1 * C_t[rows, rows.start :], 1 * C_t[rows.start :, rows]
         C_t[rows, rows.start :], C_t[rows.start :, rows] = lower.T, upper.T
+    products = to_numpy(1 * M.diagonal())
     set_diagonal(M, like(q0 * counts + q1 * (A_t @ W) + q2 * (Q @ counts), M))
-    return M, C_t  # which is C now
+    return M, C_t, products  # C_t is C now
 
 
 def add_product(total: Any, left: sparse.csr_array, right: sparse.csr_array) -> None:
@@ -129,7 +131,7 @@ def add_product(total: Any, left: sparse.csr_array, right: sparse.csr_array) -> 
 
         add_sparse_product(total, left, right)
     else:
-        total += (left @ right).toarray()
+        total += _to_dense(left @ right)
 
 
 def _scaled_transpose(matrix: sparse.csr_array, scale: Any) -> sparse.csr_array:
@@ -155,7 +157,7 @@ def _columns(transpose: sparse.csr_array, columns: slice, array: Any) -> Any:
 
 
 def _to_dense(matrix: Any) -> Any:
-    return matrix.toarray() if sparse.issparse(matrix) else matrix
+    return matrix.toarray() if hasattr(matrix, "toarray") else matrix
 
 
 def solve_constrained(M: Any, C: Any, regularisation: Any, *, overwrite: bool = False) -> Any:

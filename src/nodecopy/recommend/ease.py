@@ -39,7 +39,7 @@ NO_MOMENTS = (
     *("regularisation", "regularisation_exponent", "item_bonus", "popularity_penalty", "precision"),
     *("low_pass", "low_pass_rank"),
 )
-TOLERANCE, MAX_STEPS = 1e-9, 2000  # of conjugate gradients
+TOLERANCE, MAX_STEPS = 1e-7, 2000  # of conjugate gradients
 MIN_WEIGHT_SHARE = 1e-6  # of a weight in the sparse form; less beside the bonus is rounding
 
 
@@ -76,12 +76,14 @@ class LinearRecommender(Recommender):
     n_neighbours_: int | None
 
     is_linear: ClassVar[bool] = True
-    _donors: Sequence[Any] | None = None  # donor probabilities of the fit, which a file does not hold
+    # Donor probabilities and, in the exact form, diagonals of the fit for explanations, which no file holds
+    _donors: Sequence[Any] | None = None
+    _diagonals: Any = None
     _fitted_as: str = ""  # the parameters of the fit, except the device
 
     @abstractmethod
     def dense_moments(self, A: sparse.csr_array, P: Any, Q: Any, weights: Any) -> Any:
-        """Return M and C."""
+        """Return M, C, and what the formula of M off the diagonal gives on it."""
 
     @property
     def shares(self) -> tuple[float, float]:
@@ -101,8 +103,10 @@ class LinearRecommender(Recommender):
             from nodecopy.recommend.sparse_ridge import sparse_moments  # imports numba, which is slow
 
             parts = sparse_moments(train.matrix, P, Q, *self.shares, weights, self.n_neighbours_)
+            self._diagonals = None
         else:
-            parts = self.dense_moments(train.matrix, P, Q, weights)
+            *parts, products = self.dense_moments(train.matrix, P, Q, weights)
+            self._diagonals = algebra.to_numpy(1.0 * parts[0].diagonal()), products
         return Moments(*parts, train, relative_popularity(train), {}, Q)
 
     def check_params(self) -> None:
@@ -278,7 +282,7 @@ class LinearRecommender(Recommender):
         penalties, weights = self.item_penalties(relative_popularity(train)), self.user_weights(train)
         P, Q = self._donors or self.donor_probabilities(train)
         bonus = getattr(self, "item_bonus_", 0.0)
-        return DonorSystem(train.matrix, penalties, weights, P, Q, *self.shares, bonus)
+        return DonorSystem(train.matrix, penalties, weights, P, Q, *self.shares, bonus, self._diagonals)
 
     def donor_parts(self, history: IntArray, column: int) -> tuple[NDArray[Any], NDArray[Any]]:
         self.check_params()
@@ -363,7 +367,7 @@ class EASE(LinearRecommender):
     def dense_moments(self, A: sparse.csr_array, P: Any, Q: Any, weights: Any) -> Any:
         dtype = np.float32 if self.precision == "single" else np.float64
         gram = algebra.gram_matrix(A, weights, dtype=dtype, device=self.device)
-        return gram, gram
+        return gram, gram, algebra.to_numpy(1.0 * gram.diagonal())
 
     def solve_dense(self, M: Any, C: Any, penalties: Any, overwrite: bool) -> Any:
         """Return the solution B, which needs the diagonal of the inverse only."""
@@ -376,7 +380,8 @@ class EASE(LinearRecommender):
 class DonorSystem:
     """The equations of the weights, from which the parts of donors in a score follow.
 
-    The arguments are as in :func:`.copied_moments`; ``item_bonus`` is the weight of A Q' in the scores.
+    The arguments are as in :func:`.copied_moments`; ``item_bonus`` is the weight of A Q' in the scores, and
+    ``diagonals`` hold the diagonal of M and what its formula off the diagonal gives there, if they are known.
     """
 
     def __init__(
@@ -389,6 +394,7 @@ class DonorSystem:
         user_share: float = 0.0,
         item_share: float = 0.0,
         item_bonus: float = 0.0,
+        diagonals: tuple[Any, Any] | None = None,
     ) -> None:
         self.A = sparse.csr_array(matrix.astype(np.float64))
         n_users, n_items = self.A.shape
@@ -397,13 +403,14 @@ class DonorSystem:
         self.w = np.ones(n_users) if weights is None else weights
         self.P = sparse.csr_array((n_users, n_users)) if P is None else P.astype(np.float64)
         self.Q = sparse.csr_array((n_items, n_items)) if Q is None else Q.astype(np.float64)
-        self.W = self.P.T @ self.w  # the expected weight of the users whose donor is each user
-        self._moments, self._products = np.full((2, n_items), np.nan)
+        self.A_t, self.P_t, self.Q_t = self.A.T, self.P.T, self.Q.T
+        self.W = self.P_t @ self.w  # the expected weight of the users whose donor is each user
+        self._diagonals = np.full((2, n_items), np.nan) if diagonals is None else np.array(diagonals, float)
 
     def parts(self, history: IntArray, item: int, weights: Values | None = None) -> tuple[Values, Values]:
         """Return what each donor user and donor item adds to a score; the sparse form has ``weights``."""
         n_items = self.A.shape[1]
-        bonus = self.bonus * (self.Q.T @ np.eye(1, n_items, item)[0])
+        bonus = self.bonus * (self.Q_t @ np.eye(1, n_items, item)[0])
         a = np.zeros(n_items)
         a[history] = 1
         is_input = np.ones(n_items, bool)
@@ -413,23 +420,24 @@ class DonorSystem:
         t = np.zeros(n_items)
         t[columns] = self._solve(a[columns], columns)
         y = self.w * self.A[:, [item]].toarray()[:, 0]
-        users = (self.A @ t) * (self.q0 * y + self.q1 * (self.P.T @ y))
-        items = self.q2 * (self.Q.T @ t) * (self.A.T @ y) + bonus * a
+        users = (self.A @ t) * (self.q0 * y + self.q1 * (self.P_t @ y))
+        items = self.q2 * (self.Q_t @ t) * (self.A_t @ y) + bonus * a
         return np.asarray(users), np.asarray(items)
 
     def _solve(self, right: Values, columns: IntArray) -> Values:
         """Return (M_SS + lambda I)^-1 b by conjugate gradients."""
-        A, P, w, A_S, Q_S = self.A, self.P, self.w, self.A[:, columns], self.Q[columns]
-        A_t, P_t, A_St, Q_St = A.T, P.T, A_S.T, Q_S.T
-        (moment, product), penalties = self._diagonal(columns), self.penalties[columns]
+        A, A_t, P, P_t, Q, Q_t, w = self.A, self.A_t, self.P, self.P_t, self.Q, self.Q_t, self.w
+        (moment, product), penalties = self._find_diagonals(columns), self.penalties[columns]
+        t = np.zeros(A.shape[1])
 
         def multiply(v: Values) -> Values:
-            own = A_S @ v
+            t[columns] = v
+            own = A @ t
             donor = P @ own
-            x = w * (self.q0 * own + self.q1 * donor + self.q2 * (A @ (Q_St @ v)))
+            x = w * (self.q0 * own + self.q1 * donor + self.q2 * (A @ (Q_t @ t)))
             same_donor = self.q1 * self.q1 * (self.W * own - P_t @ (w * donor))
-            result = A_St @ (self.q0 * x + self.q1 * (P_t @ x) + same_donor) + self.q2 * (Q_S @ (A_t @ x))
-            return np.asarray(result + (moment - product + penalties) * v)
+            result = A_t @ (self.q0 * x + self.q1 * (P_t @ x) + same_donor) + self.q2 * (Q @ (A_t @ x))
+            return np.asarray(result[columns] + (moment - product + penalties) * v)
 
         n, scale = len(columns), moment + penalties
         operator = LinearOperator((n, n), matvec=multiply, dtype=np.float64)
@@ -440,17 +448,18 @@ class DonorSystem:
             warn_about_data(f"the parts of donors are approximate: {fault}.", "regularisation")
         return np.asarray(solution)
 
-    def _diagonal(self, columns: IntArray) -> tuple[Values, Values]:
+    def _find_diagonals(self, columns: IntArray) -> Values:
         """Return the diagonal of M at some items, and that of the formula off the diagonal."""
-        unknown = columns[np.isnan(self._moments[columns])]
-        counts = self.A.T @ self.w
+        moments, products = self._diagonals
+        unknown = columns[np.isnan(moments[columns])]
+        counts = self.A_t @ self.w
         for part in algebra.row_blocks(len(unknown), COLUMNS_PER_BLOCK):
             block = unknown[part]
             A = self.A[:, block]
             donor = self.P @ A
             x = self.q0 * A + self.q1 * donor + self.q2 * (self.A @ self.Q[block].T)
             own, same_donor = A.T @ self.w, A.T @ self.W
-            self._moments[block] = self.q0 * own + self.q1 * same_donor + self.q2 * (self.Q[block] @ counts)
+            moments[block] = self.q0 * own + self.q1 * same_donor + self.q2 * (self.Q[block] @ counts)
             squares = (x * x).T @ self.w - self.q1**2 * ((donor * donor).T @ self.w)
-            self._products[block] = squares + self.q1**2 * same_donor
-        return self._moments[columns], self._products[columns]
+            products[block] = squares + self.q1**2 * same_donor
+        return self._diagonals[:, columns]
