@@ -274,13 +274,6 @@ def cast(matrix: Any, precision: str) -> Any:
     return matrix.double() if precision == "double" else matrix.float()
 
 
-def in_storage_order(weights: Any) -> Any:
-    """Return weights in single precision and C order."""
-    if isinstance(weights, np.ndarray):
-        return weights.astype(np.float32, order="C", copy=False)
-    return weights.float().contiguous()
-
-
 def set_diagonal(matrix: Any, values: Any) -> None:
     """Set the diagonal of an array or tensor in place."""
     places = np.arange(len(matrix))

@@ -130,7 +130,7 @@ class CopyEASE(LinearRecommender):
     def finish_weights(self, weights: Any, moments: Moments) -> Any:
         """Return B + bonus Q', since A B + bonus A Q' are the scores."""
         Q: Any = moments.Q
-        weights = weights if moments.is_sparse else algebra.in_storage_order(weights)
+        weights = weights if moments.is_sparse else algebra.cast(weights, "single")
         bonus: Any = self.item_bonus
         if bonus == AUTO:
             bonus = BONUS_SHARE * max(0.0, _coefficient(weights, Q))

@@ -33,7 +33,6 @@ Values = NDArray[np.float64]
 MIN_NEIGHBOURS, DEFAULT_NEIGHBOURS = 10, 100
 BYTES_PER_NEIGHBOUR = 400  # of each item in the sparse form, with donor rules (measured)
 N_SCALED_USERS = 1024  # whose scores give the scale of the low-pass filter
-COLUMNS_PER_BLOCK = 256
 # Parameters on which the moments do not depend
 NO_MOMENTS = (
     *("regularisation", "regularisation_exponent", "item_bonus", "popularity_penalty", "precision"),
@@ -76,9 +75,8 @@ class LinearRecommender(Recommender):
     n_neighbours_: int | None
 
     is_linear: ClassVar[bool] = True
-    # Donor probabilities and, in the exact form, diagonals of the fit for explanations, which no file holds
-    _donors: Sequence[Any] | None = None
-    _diagonals: Any = None
+    products_: Values | None = None
+    _donors: Sequence[Any] | None = None  # donor probabilities of the fit, which a file does not hold
     _fitted_as: str = ""  # the parameters of the fit, except the device
 
     @abstractmethod
@@ -103,10 +101,10 @@ class LinearRecommender(Recommender):
             from nodecopy.recommend.sparse_ridge import sparse_moments  # imports numba, which is slow
 
             parts = sparse_moments(train.matrix, P, Q, *self.shares, weights, self.n_neighbours_)
-            self._diagonals = None
+            self.products_ = None
         else:
             *parts, products = self.dense_moments(train.matrix, P, Q, weights)
-            self._diagonals = algebra.to_numpy(1.0 * parts[0].diagonal()), products
+            self.products_ = products.astype(np.float64)
         return Moments(*parts, train, relative_popularity(train), {}, Q)
 
     def check_params(self) -> None:
@@ -205,7 +203,7 @@ class LinearRecommender(Recommender):
     def finish_weights(self, weights: Any, moments: Moments) -> Any:
         """Return the weights as they are stored, on the device of the model."""
         factors = self.score_factors(moments.popularity)
-        weights = weights if moments.is_sparse else algebra.in_storage_order(weights)
+        weights = weights if moments.is_sparse else algebra.cast(weights, "single")
         if factors is not None and moments.is_sparse:
             weights.data *= factors[weights.indices]
         elif factors is not None:
@@ -282,7 +280,7 @@ class LinearRecommender(Recommender):
         penalties, weights = self.item_penalties(relative_popularity(train)), self.user_weights(train)
         P, Q = self._donors or self.donor_probabilities(train)
         bonus = getattr(self, "item_bonus_", 0.0)
-        return DonorSystem(train.matrix, penalties, weights, P, Q, *self.shares, bonus, self._diagonals)
+        return DonorSystem(train.matrix, penalties, weights, P, Q, *self.shares, bonus, self.products_)
 
     def donor_parts(self, history: IntArray, column: int) -> tuple[NDArray[Any], NDArray[Any]]:
         self.check_params()
@@ -342,8 +340,9 @@ class EASE(LinearRecommender):
     low_pass_, singular_values_
         A matrix F and the singular values of the low-pass filter D^-1 F'F, where D holds the numbers of users
         of the items; ``None`` without a filter.
-    n_neighbours_
-        The number of neighbours of the sparse form, ``None`` for the exact solution.
+    n_neighbours_, products_
+        The number of neighbours of the sparse form, ``None`` for the exact solution, for which the second
+        attribute holds what explanations need.
 
     Examples
     --------
@@ -381,7 +380,7 @@ class DonorSystem:
     """The equations of the weights, from which the parts of donors in a score follow.
 
     The arguments are as in :func:`.copied_moments`; ``item_bonus`` is the weight of A Q' in the scores, and
-    ``diagonals`` hold the diagonal of M and what its formula off the diagonal gives there, if they are known.
+    ``products``, if they are known, are what the formula of M off the diagonal gives on it.
     """
 
     def __init__(
@@ -394,7 +393,7 @@ class DonorSystem:
         user_share: float = 0.0,
         item_share: float = 0.0,
         item_bonus: float = 0.0,
-        diagonals: tuple[Any, Any] | None = None,
+        products: Values | None = None,
     ) -> None:
         self.A = sparse.csr_array(matrix.astype(np.float64))
         n_users, n_items = self.A.shape
@@ -405,7 +404,9 @@ class DonorSystem:
         self.Q = sparse.csr_array((n_items, n_items)) if Q is None else Q.astype(np.float64)
         self.A_t, self.P_t, self.Q_t = self.A.T, self.P.T, self.Q.T
         self.W = self.P_t @ self.w  # the expected weight of the users whose donor is each user
-        self._diagonals = np.full((2, n_items), np.nan) if diagonals is None else np.array(diagonals, float)
+        counts = self.A_t @ self.w
+        self.moments = self.q0 * counts + self.q1 * (self.A_t @ self.W) + self.q2 * (self.Q @ counts)
+        self.products = products
 
     def parts(self, history: IntArray, item: int, weights: Values | None = None) -> tuple[Values, Values]:
         """Return what each donor user and donor item adds to a score; the sparse form has ``weights``."""
@@ -426,40 +427,31 @@ class DonorSystem:
 
     def _solve(self, right: Values, columns: IntArray) -> Values:
         """Return (M_SS + lambda I)^-1 b by conjugate gradients."""
-        A, A_t, P, P_t, Q, Q_t, w = self.A, self.A_t, self.P, self.P_t, self.Q, self.Q_t, self.w
-        (moment, product), penalties = self._find_diagonals(columns), self.penalties[columns]
-        t = np.zeros(A.shape[1])
+        scale, t = (self.moments + self.penalties)[columns], np.zeros((self.A.shape[1], 1))
+        if self.products is None:  # the sparse form has few columns
+            products = self._multiply(sparse.eye_array(len(t), format="csc")[:, columns].toarray())[
+                columns
+            ].diagonal()
+        else:
+            products = self.products[columns]
 
         def multiply(v: Values) -> Values:
-            t[columns] = v
-            own = A @ t
-            donor = P @ own
-            x = w * (self.q0 * own + self.q1 * donor + self.q2 * (A @ (Q_t @ t)))
-            same_donor = self.q1 * self.q1 * (self.W * own - P_t @ (w * donor))
-            result = A_t @ (self.q0 * x + self.q1 * (P_t @ x) + same_donor) + self.q2 * (Q @ (A_t @ x))
-            return np.asarray(result[columns] + (moment - product + penalties) * v)
+            t[columns, 0] = v
+            return np.asarray(self._multiply(t)[columns, 0] + (scale - products) * v)
 
-        n, scale = len(columns), moment + penalties
-        operator = LinearOperator((n, n), matvec=multiply, dtype=np.float64)
-        jacobi = LinearOperator((n, n), matvec=lambda v: v / scale, dtype=np.float64)
+        operator = LinearOperator((len(columns),) * 2, matvec=multiply, dtype=np.float64)
+        jacobi = LinearOperator(operator.shape, matvec=lambda v: v / scale, dtype=np.float64)
         solution, n_failed = cg(operator, right, rtol=TOLERANCE, maxiter=MAX_STEPS, M=jacobi)
         if n_failed:
             fault = f"conjugate gradients did not converge in {n_failed:,} steps"
             warn_about_data(f"the parts of donors are approximate: {fault}.", "regularisation")
         return np.asarray(solution)
 
-    def _find_diagonals(self, columns: IntArray) -> Values:
-        """Return the diagonal of M at some items, and that of the formula off the diagonal."""
-        moments, products = self._diagonals
-        unknown = columns[np.isnan(moments[columns])]
-        counts = self.A_t @ self.w
-        for part in algebra.row_blocks(len(unknown), COLUMNS_PER_BLOCK):
-            block = unknown[part]
-            A = self.A[:, block]
-            donor = self.P @ A
-            x = self.q0 * A + self.q1 * donor + self.q2 * (self.A @ self.Q[block].T)
-            own, same_donor = A.T @ self.w, A.T @ self.W
-            moments[block] = self.q0 * own + self.q1 * same_donor + self.q2 * (self.Q[block] @ counts)
-            squares = (x * x).T @ self.w - self.q1**2 * ((donor * donor).T @ self.w)
-            products[block] = squares + self.q1**2 * same_donor
-        return self._diagonals[:, columns]
+    def _multiply(self, t: Values) -> Values:
+        """Return the product of the formula of M off the diagonal with some columns."""
+        w, own = self.w[:, None], self.A @ t
+        donor = self.P @ own
+        x = w * (self.q0 * own + self.q1 * donor + self.q2 * (self.A @ (self.Q_t @ t)))
+        same_donor = self.q1 * self.q1 * (self.W[:, None] * own - self.P_t @ (w * donor))
+        users = self.q0 * x + self.q1 * (self.P_t @ x) + same_donor
+        return np.asarray(self.A_t @ users + self.q2 * (self.Q @ (self.A_t @ x)))
