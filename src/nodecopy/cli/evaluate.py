@@ -123,6 +123,10 @@ def evaluate(
     if json_:
         run = files.describe_run(source, split=parts.name, seed=seed, **counts)
         rows = [{"model": name, **values, "seconds": seconds[name]} for name, values in results.items()]
+        for row in rows:
+            row |= (
+                {"tuning": model.tuning_} if hasattr(model := recommenders[row["model"]], "tuning_") else {}
+            )
         print_json(run | {"results": rows})
         return
     print_note(
