@@ -56,7 +56,7 @@ def gram_matrix(
 ) -> Any:
     """Return A'DA, where D holds weights of users."""
     A, gram = sparse.csr_array(matrix, dtype=dtype), _zeros(matrix.shape[1], dtype, device)
-    add_product(gram, _scaled_transpose(A, weights), A)
+    add_product(gram, scaled_transpose(A, weights), A)
     return gram
 
 
@@ -84,11 +84,11 @@ def copied_moments(
     M, C_t = _zeros(n_items, dtype, device), _zeros(n_items, dtype, device)
     for users in row_blocks(n_users, USERS_PER_BLOCK):
         own = A[users]
-        add_product(C_t, _scaled_transpose(own, q0 * w[users]), own)
+        add_product(C_t, scaled_transpose(own, q0 * w[users]), own)
         if q1:
-            add_product(C_t, _scaled_transpose(own, q1 * w[users]), sparse.csr_array(P[users] @ A))
-        add_product(M, _scaled_transpose(own, (q1 * q1 / 2) * W[users] - (q0 * q0 / 2) * w[users]), own)
-    A_t, left, items = sparse.csr_array(A.T), _scaled_transpose(A, (q2 / 2) * w), Q
+            add_product(C_t, scaled_transpose(own, q1 * w[users]), sparse.csr_array(P[users] @ A))
+        add_product(M, scaled_transpose(own, (q1 * q1 / 2) * W[users] - (q0 * q0 / 2) * w[users]), own)
+    A_t, left, items = sparse.csr_array(A.T), scaled_transpose(A, (q2 / 2) * w), Q
     if device != "cpu":
         A, left, items = (_csr_tensor(part, M) for part in (A, left, items))
 
@@ -122,7 +122,7 @@ def add_product(total: Any, left: sparse.csr_array, right: sparse.csr_array) -> 
             total[:, columns] += left @ _columns(right_t, columns, total)
         return
     n_products = np.bincount(left.indices, minlength=left.shape[1]) @ np.diff(right.indptr).astype(np.float64)
-    is_compiled = n_products > MIN_COMPILED_PRODUCTS
+    is_compiled = max(n_products, total.size / 2) > MIN_COMPILED_PRODUCTS
     n_dense = (COMPILED_SHARE if is_compiled else SPARSE_SHARE) * len(total) ** 2 * left.shape[1]
     if n_products > n_dense and right.shape[0] * right.shape[1] <= MAX_DENSE_ENTRIES:
         total += left.toarray() @ right.toarray()
@@ -134,7 +134,7 @@ def add_product(total: Any, left: sparse.csr_array, right: sparse.csr_array) -> 
         total += _to_dense(left @ right)
 
 
-def _scaled_transpose(matrix: sparse.csr_array, scale: Any) -> sparse.csr_array:
+def scaled_transpose(matrix: sparse.csr_array, scale: Any) -> sparse.csr_array:
     """Return the transpose of a matrix whose rows are scaled."""
     transpose = sparse.csr_array(matrix.T)
     if scale is not None:

@@ -15,7 +15,6 @@ from nodecopy._core.arrays import IntArray, check_ids, contains, keep_entries, l
 from nodecopy._core.checks import check_real, check_settings, show
 from nodecopy._core.imports import from_name, import_optional
 from nodecopy._core.linalg import one_blas_thread
-from nodecopy._core.parallel import track
 from nodecopy._core.random import child
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import FeatureScaling, as_dense, check_matrix
@@ -23,7 +22,7 @@ from nodecopy.interactions import Interactions
 from nodecopy.io import InteractionsLike
 from nodecopy.io.node_tables import read_features
 from nodecopy.recommend import RECOMMENDERS
-from nodecopy.recommend.algebra import count_users, import_torch_for, singular_matrix
+from nodecopy.recommend.algebra import count_users
 from nodecopy.recommend.base import (
     EmbeddingRecommender,
     Recommender,
@@ -36,7 +35,6 @@ from nodecopy.recommend.base import (
 from nodecopy.recommend.tuning import Coordinate
 
 MAX_BLOCK_PAIRS = 2**22
-MAX_BATCH_ENTRIES = 2**28  # of the factors or matrices of the rows that IALS solves at once
 N_REGRESSED_USERS = 1024  # whose scores are regressed on the features of items
 PENALTIES, MIN_SINGULAR_VALUE = (
     np.logspace(-5, 1, 13),
@@ -113,22 +111,13 @@ class ItemKNN(Recommender):
     def similarity_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
         return np.asarray((rows @ self.similarity_.T).toarray())
 
-    def donor_parts(self, history: IntArray, column: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return each user's part in the cosines, which are sums over the users of both items."""
-        matrix, own = self.interactions_.matrix, np.zeros(self.interactions_.n_items)
-        has_item = matrix[:, [column]].toarray()[:, 0]
-        own[history] = self.similarity_[history][:, [column]].toarray()[:, 0]
-        own /= np.maximum(matrix.T @ has_item, 1)  # the number of users who have both items
-        return has_item * (matrix @ own), np.zeros(len(own))
-
 
 @dataclass(eq=False)
 class IALS(EmbeddingRecommender):
     """Factorise the interactions by weighted alternating least squares (Hu, Koren and Volinsky, 2008).
 
-    Inner products are near 1 where there is an interaction, near 0 elsewhere. On the CPU the factors are
-    fitted by the package ``implicit``, an extra, with three steps of conjugate gradients per solution; on
-    another device by torch, with exact solutions.
+    Inner products are near 1 where there is an interaction, near 0 elsewhere. The factors are fitted by the
+    package ``implicit``, an extra, with three steps of conjugate gradients per solution.
 
     Parameters
     ----------
@@ -140,8 +129,6 @@ class IALS(EmbeddingRecommender):
         Weight of an interaction in the loss; a pair without one has weight 1.
     n_iterations
         Number of alternations between users and items.
-    device
-        ``"cpu"``, or a device of torch such as ``"cuda"``.
 
     Attributes
     ----------
@@ -160,33 +147,11 @@ class IALS(EmbeddingRecommender):
     regularisation: float = 120.0
     confidence: float = 40.0
     n_iterations: int = 15
-    device: str = "cpu"
 
     def check_params(self) -> None:
         check_settings(self, n_factors=1, n_iterations=1, regularisation=0.0, confidence=1.0)
-        if self.device != "cpu":
-            import_torch_for(self.device)
 
     def fit_interactions(self, interactions: Interactions, validation: Any, seed: SeedSequence) -> None:
-        if self.device == "cpu":
-            self._fit_implicit(interactions, seed)
-        else:
-            self._fit_torch(interactions, seed)
-        self.regularisation_, self.confidence_ = self.regularisation, self.confidence
-
-    def set_state(self, state: dict[str, Any]) -> None:
-        for name in ("regularisation", "confidence") if state else ():
-            check_real(state[f"{name}_"], f"{name} of IALS", low=0.0)
-        super().set_state(state)
-
-    def coordinates(self) -> list[Coordinate]:
-        return [
-            Coordinate(("regularisation",), (10.0, 20.0, 40.0, 80.0, 120.0, 180.0, 250.0)),
-            Coordinate(("confidence",), (5.0, 10.0, 20.0, 40.0, 80.0)),
-            Coordinate(("n_factors",), (32, 64, 128, 256, 512)),
-        ]
-
-    def _fit_implicit(self, interactions: Interactions, seed: SeedSequence) -> None:
         als = import_optional("implicit.cpu.als", "IALS")
         with one_blas_thread():  # implicit warns of several threads in BLAS
             model = als.AlternatingLeastSquares(
@@ -201,42 +166,19 @@ class IALS(EmbeddingRecommender):
             model.fit(sparse.csr_matrix(interactions.matrix, dtype=np.float64), show_progress=False)
         self.user_embeddings_ = np.asarray(model.user_factors, np.float32)
         self.item_embeddings_ = np.asarray(model.item_factors, np.float32)
+        self.regularisation_, self.confidence_ = self.regularisation, self.confidence
 
-    def _fit_torch(self, interactions: Interactions, seed: SeedSequence) -> None:
-        torch: Any = import_torch_for(self.device)
-        A = sparse.csr_array(interactions.matrix)
-        A_t = sparse.csr_array(A.T)
-        start = np.random.default_rng(seed).random((A.shape[1], self.n_factors), np.float32)
-        items = torch.as_tensor(0.01 * start, device=self.device)
-        for _ in track(range(self.n_iterations), "iteration"):
-            users = self._solve_rows(torch, A, items)
-            items = self._solve_rows(torch, A_t, users)
-        self.user_embeddings_, self.item_embeddings_ = (part.cpu().numpy() for part in (users, items))
+    def set_state(self, state: dict[str, Any]) -> None:
+        for name in ("regularisation", "confidence") if state else ():
+            check_real(state[f"{name}_"], f"{name} of IALS", low=0.0)
+        super().set_state(state)
 
-    def _solve_rows(self, torch: Any, matrix: sparse.csr_array, factors: Any) -> Any:
-        """Return the ridge regressions of the rows of a matrix on the factors of its columns."""
-        n_factors = factors.shape[1]
-        gram = factors.T @ factors + self.regularisation * torch.eye(n_factors, device=self.device)
-        padded = torch.cat([factors, torch.zeros_like(factors[:1])])
-        solutions = torch.zeros((matrix.shape[0], n_factors), device=self.device)
-        sizes = np.diff(matrix.indptr)
-        order = np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes)]
-        while len(order):
-            width = int(sizes[order[0]])
-            n_rows = max(1, MAX_BATCH_ENTRIES // (n_factors * max(width, n_factors)))
-            rows, order = order[:n_rows], order[n_rows:]
-            columns = np.full((len(rows), width), matrix.shape[1])  # the padding, a factor of zeros
-            is_used = np.arange(width) < sizes[rows, None]
-            columns[is_used] = matrix[rows].indices
-            own = padded[torch.as_tensor(columns, device=self.device)]
-            left = gram + (self.confidence - 1) * (own.transpose(1, 2) @ own)
-            right = self.confidence * own.sum(1)[:, :, None]
-            try:
-                solution = torch.cholesky_solve(right, torch.linalg.cholesky(left))
-            except torch.linalg.LinAlgError as error:
-                raise singular_matrix(self.regularisation) from error
-            solutions[torch.as_tensor(rows, device=self.device)] = solution[:, :, 0]
-        return solutions
+    def coordinates(self) -> list[Coordinate]:
+        return [
+            Coordinate(("regularisation",), (10.0, 20.0, 40.0, 80.0, 120.0, 180.0, 250.0)),
+            Coordinate(("confidence",), (5.0, 10.0, 20.0, 40.0, 80.0)),
+            Coordinate(("n_factors",), (32, 64, 128, 256, 512)),
+        ]
 
     def score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
         """Return scores by the ridge regression of each row on the item factors."""
@@ -351,10 +293,6 @@ class ColdItems(Recommender):
     def check_params(self) -> None:
         check_base(self.base, "base of ColdItems").check_params()
 
-    @property
-    def is_linear(self) -> bool:  # type: ignore[override]
-        return self.base_.is_linear
-
     def fit(self, interactions: InteractionsLike, **options: Any) -> Self:
         """Learn from interactions; items of the table without any are new. Options are those of every fit."""
         self.check_params()
@@ -403,11 +341,8 @@ class ColdItems(Recommender):
         self.features_[row_of >= 0] = X[row_of[row_of >= 0]]
 
     def score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
-        """Return scores; a base that is not linear ignores items of a history without interactions."""
-        own, cold = rows[:, self.warm_], rows[:, self.cold_]
-        if cold.nnz and self.is_linear:
-            own = sparse.csr_array(own + (cold @ self.cold_weights_) @ self.warm_weights_)
-        return self._add_cold(self.base_.score_rows(sparse.csr_array(own)))
+        """Return scores by the items of the base, popularity where a history has none."""
+        return self._add_cold(self.base_.score_histories(sparse.csr_array(rows[:, self.warm_])))
 
     def score_positions(self, positions: IntArray) -> NDArray[Any]:
         return self._add_cold(self.base_.score_positions(positions))

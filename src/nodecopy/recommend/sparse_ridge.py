@@ -16,7 +16,7 @@ from scipy import sparse
 from nodecopy._core.arrays import Array, Singles, index_dtype, keep_entries
 from nodecopy._core.kernels import njit
 from nodecopy._core.parallel import map_on_cores
-from nodecopy.recommend.algebra import count_users, row_blocks
+from nodecopy.recommend.algebra import count_users, row_blocks, scaled_transpose
 
 ROWS_PER_TASK = 2048
 SYSTEMS_PER_TASK = 64
@@ -44,15 +44,15 @@ def sparse_moments(
     def total(*terms: tuple[float, sparse.csr_array], has_diagonal: bool = True) -> sparse.csr_array:
         return largest_sums(terms, 2 * n_entries, importance, has_diagonal)
 
-    weighted = _scale_rows(A, w)
-    G, counts = product(weighted.T, A), np.asarray(weighted.sum(axis=0))
+    weighted = scaled_transpose(A, w)
+    G, counts = product(weighted, A), np.asarray(weighted.sum(axis=1))
     diagonal, S_terms, C_terms = q0 * counts, [(q0 * q0 / 2, G)], [(q0, G)]
     if q1 and P is not None:
-        by_donor = _scale_rows(A, P.T @ w)
-        diagonal = diagonal + q1 * np.asarray(by_donor.sum(axis=0))
-        H = product(weighted.T, product(P, A))
+        by_donor = scaled_transpose(A, P.T @ w)
+        diagonal = diagonal + q1 * np.asarray(by_donor.sum(axis=1))
+        H = product(weighted, product(P, A))
         C_terms += [(q1, H)]
-        S_terms += [(q0 * q1, H), (q1 * q1 / 2, product(by_donor.T, A))]
+        S_terms += [(q0 * q1, H), (q1 * q1 / 2, product(by_donor, A))]
         del H
     has_items = bool(q2 and Q is not None)
     S = total(*S_terms, has_diagonal=has_items)
@@ -88,11 +88,6 @@ def solve_sparse(
     data = np.concatenate(list(map_on_cores(solve, blocks)))
     B_t = sparse.csr_array((data, targets.indices, targets.indptr), shape=targets.shape)
     return sparse.csr_array(B_t.T)
-
-
-def _scale_rows(matrix: sparse.csr_array, scale: Array) -> sparse.csr_array:
-    data = matrix.data * np.repeat(scale.astype(np.float32), np.diff(matrix.indptr))
-    return sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def largest_products(
