@@ -121,7 +121,7 @@ def add_product(total: Any, left: sparse.csr_array, right: sparse.csr_array) -> 
         for columns in row_blocks(len(total), max(1, MAX_BLOCK_ENTRIES // right.shape[0])):
             total[:, columns] += left @ _columns(right_t, columns, total)
         return
-    n_products = np.bincount(left.indices, minlength=left.shape[1]) @ np.diff(right.indptr).astype(np.float64)
+    n_products = float(np.bincount(left.indices, minlength=left.shape[1]) @ np.diff(right.indptr))
     is_compiled = max(n_products, total.size / 2) > MIN_COMPILED_PRODUCTS
     n_dense = (COMPILED_SHARE if is_compiled else SPARSE_SHARE) * len(total) ** 2 * left.shape[1]
     if n_products > n_dense and right.shape[0] * right.shape[1] <= MAX_DENSE_ENTRIES:
