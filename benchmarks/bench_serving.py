@@ -20,11 +20,11 @@ import numpy as np
 from scipy import sparse
 
 import nodecopy
+from benchmarks.measurement import replace_section
 from nodecopy import Interactions
 from nodecopy.recommend import EASE
 
 PAGE = Path(__file__).parents[1] / "docs" / "recommendation.md"
-START, END = "<!-- serving: written by benchmarks/bench_serving.py -->", "<!-- end of serving -->"
 N_HISTORY, N_NEIGHBOURS, N_LISTS, K = 50, 100, 200, 10
 
 
@@ -50,8 +50,7 @@ def main() -> None:
             row = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
             lines.append(f"| {form} | {path.stat().st_size / 1e6:,.0f} MB | {row.strip()} |")
         print(lines[-1], flush=True)
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(START)
-    PAGE.write_text(before + "\n".join([START, *lines, END]) + rest.partition(END)[2], encoding="utf-8")
+    replace_section(PAGE, "serving", "benchmarks/bench_serving.py", lines)
 
 
 def random_weights(n_items: int, form: str, path: Path) -> Any:

@@ -15,12 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.measurement import replace_section
 from nodecopy import Interactions, datasets
 from nodecopy.recommend import CopyEASE
 
 PAGE = Path(__file__).parents[1] / "docs" / "copy_ease.md"
-START = "<!-- accuracy: written by benchmarks/bench_sparse_accuracy.py -->"
-END = "<!-- end of accuracy -->"
 METRICS = ["recall@20", "ndcg@20"]
 
 
@@ -47,9 +46,7 @@ def main() -> None:
         values = " | ".join(f"{100 * scores[name]:.2f} %" for name in METRICS)
         lines.append(f"| {n_neighbours or exact} | {values} | {seconds:.0f} s |")
         print(lines[-1], flush=True)
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(START)
-    _, _, after = rest.partition(END)
-    PAGE.write_text(before + "\n".join([START, *lines, END]) + after, encoding="utf-8")
+    replace_section(PAGE, "accuracy", "benchmarks/bench_sparse_accuracy.py", lines)
 
 
 def popular_parts(n_items: int) -> tuple[Interactions, Interactions]:

@@ -88,3 +88,11 @@ def _reset_peak() -> float:
 def _memory(key: str) -> float:
     line = next(line for line in STATUS.read_text().splitlines() if line.startswith(key))
     return int(line.split()[1]) / 1e3
+
+
+def replace_section(page: Path, name: str, writer: str, lines: list[str]) -> None:
+    """Replace the lines between the marks of a section of a page."""
+    start, end = f"<!-- {name}: written by {writer} -->", f"<!-- end of {name} -->"
+    before, _, rest = page.read_text(encoding="utf-8").partition(start)
+    text = before + "\n".join([start, *lines, end]) + rest.partition(end)[2]
+    page.write_text(text, encoding="utf-8")

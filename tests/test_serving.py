@@ -18,7 +18,6 @@ from nodecopy import Interactions, datasets
 from nodecopy.errors import InputError
 from nodecopy.recommend import EASE, CopyEASE
 
-ROOT = Path(__file__).parents[1]
 LIBRARY = datasets.load("library")
 READER, OTHER = LIBRARY.user_ids[:2].tolist()
 
@@ -147,7 +146,7 @@ def test_the_routes_lead_to_the_service(path: Path, monkeypatch: pytest.MonkeyPa
         vars(module).update(values)
         monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.setenv("MODEL", str(path))
-    routes = runpy.run_path(str(ROOT / "examples" / "serving" / "app.py"))["app"].routes
+    routes = runpy.run_module("examples.serving.app")["app"].routes
     best = names(routes["/users/{user}/recommendations"](READER, 1))
     assert routes["/users/{user}/items"](READER, best) == {"n_waiting": 1}
     assert names(routes["/users/{user}/recommendations"](READER, 1)) != best
@@ -162,7 +161,7 @@ def test_requests_to_the_web_service(path: Path, monkeypatch: pytest.MonkeyPatch
         warnings.simplefilter("ignore")  # starlette's on versions of httpx
         test_client = pytest.importorskip("fastapi.testclient", exc_type=ImportError).TestClient
     monkeypatch.setenv("MODEL", str(path))
-    client = test_client(runpy.run_path(str(ROOT / "examples" / "serving" / "app.py"))["app"])
+    client = test_client(runpy.run_module("examples.serving.app")["app"])
     best = client.get(f"/users/{READER}/recommendations", params={"k": 2}).json()
     assert len(best) == 2
     url = f"/users/{READER}/explanations/{best[0]['item']}"

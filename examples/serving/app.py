@@ -1,6 +1,7 @@
-"""A recommender as a web service: ``MODEL=model.npz uvicorn examples.serving.app:app``.
+"""A recommender as a web service: ``MODEL=model.npz uvicorn nodecopy.examples.serving.app:app``.
 
-It needs ``fastapi`` and ``uvicorn``, which are not among the extras of the package.
+It needs ``fastapi`` and ``uvicorn``, which are not among the extras of the package. In a checkout of the
+repository, the module is ``examples.serving.app``; copies of the folder may have any name.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from fastapi import BackgroundTasks, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
-from examples.serving.service import RecommendationService
 from nodecopy.errors import InputError
+
+from .service import RecommendationService
 
 service = RecommendationService(os.environ["MODEL"])
 app = FastAPI(title="Recommendations")

@@ -1,7 +1,8 @@
-"""A load test of the service: ``python -m examples.serving.load_test http://127.0.0.1:8000 model.npz``.
+"""A load test of the service: ``python -m nodecopy.examples.serving.load_test URL MODEL``.
 
-It needs ``httpx``. Of the requests, 80 % ask for a list, 15 % for an explanation of the first item of the
-user's history, and 5 % add a row.
+URL is that of the service, such as http://127.0.0.1:8000, and MODEL its file. It needs ``httpx``. Of the
+requests, 80 % ask for a list, 15 % for an explanation of the first item of the user's history, and 5 % add a
+row.
 """
 
 from __future__ import annotations

@@ -121,6 +121,7 @@ def own_arguments() -> dict[str, dict[str, Any]]:
         "CustomNetwork": {"factory": build_network},
         "ModuleClassifier": {"module": GraphSAGE(3, 4, 2, 3)},
         "WeightedHybrid": {"first": ItemKNN(3), "second": EASE()},
+        "ColdItems": {"base": EASE(), "items": ["i0", "i2", "new"], "features": np.eye(3)},
         "EnsembleBPR": {"base": base, "donors": nodecopy.Jaccard()},
         "SampledGraphBPR": {"base": base, "donors": nodecopy.Jaccard(), "threshold": 0.3},
         "Balanced": {"donors": nodecopy.Jaccard()},

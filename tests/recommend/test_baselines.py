@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy import sparse
 
-from nodecopy import Interactions, Jaccard, load
+from nodecopy import Jaccard, load
 from nodecopy.errors import InputError
-from nodecopy.recommend import EASE, IALS, CopyEASE, ItemKNN, WeightedHybrid, baselines
-from tests.contracts.recommenders import RecommenderContract, share_of_own_group, tastes
+from nodecopy.recommend import BPRMF, EASE, IALS, ColdItems, CopyEASE, ItemKNN, WeightedHybrid, baselines
+from nodecopy.recommend.base import find_ids
+from tests.contracts.recommenders import RecommenderContract, tastes
 from tests.strategies import matrices
 
 
@@ -111,6 +113,55 @@ def test_fitted_parts_are_saved_once(tmp_path: Path) -> None:
     assert np.array_equal(loaded.first_.score(), fused.first_.score())
 
 
+def theme_features(noise: float = 0.1) -> NDArray[Any]:
+    return np.eye(3)[np.arange(24) % 3] + noise * np.random.default_rng(0).standard_normal((24, 3))
+
+
+def test_cold_items_are_a_ridge_regression_of_the_weights(tmp_path: Path) -> None:
+    """Against the equations, with the penalty of the least leave-one-out error, one regression at a time."""
+    log, X = tastes(), theme_features()
+    is_cold = np.isin(np.arange(24), [4, 11, 23])
+    train = log.select(~is_cold[log.rows.indices])
+    model = ColdItems(EASE(regularisation=5.0), log.item_ids, X).fit(train)
+    B = EASE(regularisation=5.0).fit(train).weights_[np.ix_(~is_cold, ~is_cold)]
+    scaled = (X - X[~is_cold].mean(axis=0)) / X[~is_cold].std(axis=0)
+
+    def regress(known: Any, new: Any, penalty: float) -> Any:
+        centred = known - known.mean(axis=0)
+        inverse = np.linalg.inv(centred.T @ centred + penalty * np.eye(3))
+        return 1 / len(known) + (new - known.mean(axis=0)) @ inverse @ centred.T
+
+    K, A = scaled[~is_cold], train.matrix.toarray()[:, ~is_cold]
+    targets = (A @ B).T[:, A.sum(axis=1) > 0]
+
+    def error(penalty: float) -> float:
+        rest = [np.arange(21) != item for item in range(21)]
+        residuals = [targets[i] - regress(K[r], K[i], penalty) @ targets[r] for i, r in enumerate(rest)]
+        return float(np.square(residuals).sum())
+
+    largest = np.linalg.svd(K - K.mean(axis=0))[1][0] ** 2
+    a = regress(K, scaled[is_cold], min(largest * baselines.PENALTIES, key=error))
+    users = np.flatnonzero(train.rows.degrees)
+    cold: Any = find_ids(log.item_ids[is_cold], model.interactions_.item_ids, "items")
+    np.testing.assert_allclose(model.score()[users][:, cold], (A @ B @ a.T)[users], atol=1e-4)
+    model.save(tmp_path / "model.npz")
+    np.testing.assert_array_equal(load(tmp_path / "model.npz").score(), model.score())
+
+
+@pytest.mark.parametrize("base", ["item-knn", "popularity", CopyEASE(n_neighbours=4), BPRMF(n_epochs=2)])
+def test_new_items_of_a_table(base: Any, tmp_path: Path) -> None:
+    """Any base scores items that only the table of features holds; their ids are strings as in training."""
+    log = tastes()
+    rows = [f"{item},{'abc'[i % 3]},{i % 5}" for i, item in enumerate(log.item_ids)]
+    (tmp_path / "items.csv").write_text("\n".join(["item,theme,size", *rows, "new,a,2"]))
+    model = ColdItems(base, tmp_path / "items.csv").fit(log, rng=0)
+    assert model.interactions_.item_ids[-1] == "new"
+    assert model.recommend(k=1, items=["new"])[0].tolist() == [["new"]] * log.n_users
+    assert log.item_ids.tolist().index(model.similar_items(["new"], 1)[0][0, 0]) % 3 == 0
+    scores = model.score_positions(np.arange(9))
+    np.testing.assert_allclose(scores[:, model.warm_], model.base_.score_positions(np.arange(9)), rtol=1e-6)
+
+
 def test_recommenders_by_name() -> None:
     first, second = (
         WeightedHybrid(*pair).fit(tastes(), rng=0).score()
@@ -146,9 +197,10 @@ def test_factors_of_new_users_minimise_the_weighted_loss() -> None:
     np.testing.assert_allclose(scores, Y @ factors, rtol=1e-4, atol=1e-5)
 
 
+@needs_implicit
 def test_changed_parameters_take_effect_at_the_next_fit(tmp_path: Path) -> None:
     log = tastes()
-    model = IALS(4, 2.0, 5.0, device="cpu:0").fit(log, rng=0)
+    model = IALS(4, 2.0, 5.0).fit(log, rng=0)
     history = [log.item_ids[[1, 7, 12]]]
     before = model.score_new(history)
     model.set_params(regularisation=1e6, confidence=100.0)
@@ -157,34 +209,26 @@ def test_changed_parameters_take_effect_at_the_next_fit(tmp_path: Path) -> None:
     assert np.array_equal(load(tmp_path / "model.npz").score_new(history), before)
 
 
-def test_factors_on_a_device_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The factors of items solve the regressions on those of users, whatever the batches."""
-    monkeypatch.setattr(baselines, "MAX_BATCH_ENTRIES", 200)
-    A = np.hstack([tastes().matrix.toarray(), np.zeros((60, 1))])
-    model = IALS(4, 2.0, 5.0, device="cpu:0").fit(Interactions(A), rng=0)
-    X = model.user_embeddings_.astype(float)
-    for item, column in enumerate(A.T):
-        weights = np.where(column > 0, 5.0, 1.0)
-        expected = np.linalg.solve((X.T * weights) @ X + 2.0 * np.eye(4), X.T @ (weights * column))
-        np.testing.assert_allclose(model.item_embeddings_[item], expected, atol=1e-5)
-    with pytest.raises(InputError, match="regularisation must be larger: the matrix is singular"):
-        IALS(24, 0.0, 5.0, n_iterations=3, device="cpu:0").fit(Interactions(np.eye(2)), rng=0)
-    assert share_of_own_group(IALS(4, 1.0, 5.0, device="cpu:0").fit(tastes(), rng=0)) > 0.8
-
-
 @pytest.mark.parametrize(
     ("recommender", "message"),
     [
         (WeightedHybrid(EASE(), "knn"), "second of WeightedHybrid must be one of .* Did you mean item-knn"),
+        (ColdItems("ease", ["x", "y"], np.eye(3)), "features must have a row per item, 2; got 3"),
+        (ColdItems("ease", ["x", "y"], np.eye(2)), "items must hold 2 items .* got 0 among 2"),
         (WeightedHybrid(EASE(), 3), "second of WeightedHybrid must be a recommender, or its name; got 3"),  # type: ignore[arg-type]
         (WeightedHybrid(EASE(-1.0), ItemKNN()), "regularisation of EASE must be"),
         (CopyEASE(user_share=0.7, item_share=0.4), r"user_share \+ item_share .* at most 1"),
         (CopyEASE(user_donors="same"), "user_donors of CopyEASE must be a donor rule"),
         (CopyEASE(item_donors=Jaccard), "item_donors of CopyEASE must be a donor rule"),
         (CopyEASE(item_bonus="large"), "item_bonus of CopyEASE must be a number of at least 0"),
-        (CopyEASE(user_donors="uniform", n_neighbours=5), "the sparse form of CopyEASE needs donor rules"),
     ],
 )
 def test_wrong_parameters(recommender: Any, message: str) -> None:
     with pytest.raises((InputError, ImportError), match=message):
         recommender.fit(tastes())
+
+
+def test_the_uniform_control_is_for_small_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nodecopy.recommend.copy_ease.MAX_UNIFORM", 30)
+    with pytest.raises(InputError, match=r"donors 'uniform' is possible for at most 30 users .* got 60"):
+        CopyEASE(user_donors="uniform").fit(tastes())

@@ -135,7 +135,7 @@ def test_special_cases_of_copy_ease() -> None:
 def test_fits_in_a_pool_start_no_threads(n_neighbours: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     model, log = CopyEASE(n_neighbours=n_neighbours), datasets.load("library")
     expected = model.fit(log).score()
-    monkeypatch.setattr(algebra, "MIN_THREADED_PRODUCTS", 0)
+    monkeypatch.setattr(algebra, "MIN_COMPILED_PRODUCTS", -1)
     monkeypatch.setattr(copying_donors, "MIN_COMPILED_PRODUCTS", 0, raising=False)
     with create_pool(1) as pool:
         monkeypatch.setattr("concurrent.futures.ThreadPoolExecutor.__init__", None)
@@ -244,7 +244,7 @@ def random_log(seed: int = 0) -> Interactions:
 def loop_over_donors(A: Any, P: Any, Q: Any, w: Any, q1: float, q2: float, bonus: float) -> Any:
     """Return the parts of users and items by the definition of the copied input."""
     n_users, n_items = A.shape
-    M, C = copied_moments(sparse.csr_array(A), sparse.csr_array(P), sparse.csr_array(Q), q1, q2, w)
+    M, C, _ = copied_moments(sparse.csr_array(A), sparse.csr_array(P), sparse.csr_array(Q), q1, q2, w)
     others = [item for item in range(n_items) if item != ITEM]
     inverse = np.linalg.inv(M[np.ix_(others, others)] + REGULARISATION * np.eye(len(others)))
     t = np.zeros(n_items)
@@ -262,17 +262,15 @@ def loop_over_donors(A: Any, P: Any, Q: Any, w: Any, q1: float, q2: float, bonus
     return users, items
 
 
-@pytest.mark.parametrize("is_uniform", [False, True])
 @pytest.mark.parametrize(("q1", "q2", "bonus"), [(0.0, 0.0, 0.0), (0.3, 0.5, 0.2), (0.6, 0.0, 0.1)])
-def test_parts_of_donors_against_a_loop(q1: float, q2: float, bonus: float, is_uniform: bool) -> None:
+def test_parts_of_donors_against_a_loop(q1: float, q2: float, bonus: float) -> None:
     log = random_log()
     rules: list[Any] = []
     for matrix in (log.matrix, log.matrix.T):
-        n = matrix.shape[0]
-        donors: Any = donor_matrix(Jaccard(include_self=False, max_donors=4), Interactions(matrix))
-        rules.append((1 - np.eye(n)) / (n - 1) if is_uniform else donors.toarray())
+        donors = donor_matrix(Jaccard(include_self=False, max_donors=4), Interactions(matrix))
+        rules.append(donors.toarray())
     w = np.random.default_rng(1).random(log.n_users) + 0.5
-    P, Q = (None if is_uniform else sparse.csr_array(rule) for rule in rules)
+    P, Q = map(sparse.csr_array, rules)
     system = DonorSystem(log.matrix, REGULARISATION, w, P, Q, q1, q2, bonus)
     users, items = system.parts(log.matrix[[USER]].indices, ITEM)
     expected = loop_over_donors(log.matrix.toarray(), rules[0], rules[1], w, q1, q2, bonus)
@@ -307,21 +305,6 @@ def test_explanations_follow_parameters_and_interactions() -> None:
     model.user_share = None  # type: ignore[assignment]
     with pytest.raises(InputError, match="user_share of CopyEASE must be"):
         model.explain(USER, ITEM)
-
-
-def test_the_uniform_rule_needs_no_matrix_between_users() -> None:
-    """A dense matrix between 3,000 users would take 72 MB."""
-    log = Interactions(np.random.default_rng(0).random((3000, 20)) < 0.2)
-    tracemalloc.start()
-    try:
-        users, items = DonorSystem(log.matrix, REGULARISATION, user_share=0.3).parts(np.array([0, 1]), ITEM)
-        assert tracemalloc.get_traced_memory()[1] < 10e6
-    finally:
-        tracemalloc.stop()
-    options: dict[str, Any] = {"user_donors": "uniform", "item_bonus": 0.0, **PLAIN}
-    model = CopyEASE(0.3, 0.0, regularisation=REGULARISATION, **options)
-    score = model.fit(log).weights_[:2, ITEM].sum()
-    assert users.sum() + items.sum() == pytest.approx(score, abs=1e-6)
 
 
 def test_equations_that_are_not_solved_are_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -418,7 +401,7 @@ def test_all_neighbours_give_the_exact_solution(model: EASE | CopyEASE) -> None:
 def test_weights_are_regressions_on_the_neighbours() -> None:
     log, rule = tastes(), default_donors()
     P, Q = (donor_matrix(rule, side) for side in (log, Interactions(log.matrix.T)))
-    M, C = copied_moments(log.matrix, P, Q, 0.4, 0.4)
+    M, C, _ = copied_moments(log.matrix, P, Q, 0.4, 0.4)
     B = solve_sparse(*sparse_moments(log.matrix, P, Q, 0.4, 0.4, None, log.n_items), 2.0, 5).toarray()
     gains = C**2 / (np.diag(M) + 2.0)[:, None]
     np.fill_diagonal(gains, 0.0)

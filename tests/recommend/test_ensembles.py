@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import sparse, special
+from scipy import sparse
 
 import nodecopy
 from nodecopy import Interactions, Jaccard, NodeCopying
@@ -40,21 +40,6 @@ def test_scores_are_means_over_samples() -> None:
     embeddings = [base.embed(sample.matrix) for sample in samples]
     scores = np.mean([users @ items.T for users, items in embeddings], axis=0)
     np.testing.assert_allclose(fitted.score()[HAS_HISTORY], scores[HAS_HISTORY], rtol=1e-4, atol=1e-6)
-
-
-def test_mean_probabilities(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A score is the mean over graphs and items j of sigma(s_i - s_j), also in small blocks."""
-    monkeypatch.setattr(bpr, "MAX_BLOCK_PAIRS", 100)
-    log = tastes()
-    base = LightGCN(**SHORT).fit(log, rng=5)
-    fitted = EnsembleBPR(base, n_graphs=2, average="probabilities").fit(log, rng=7)
-    for user in (0, 17):
-        graphs = [users[user] @ items.T for users, items in zip(*fitted.embedding_stacks(), strict=True)]
-        expected = [
-            np.mean([special.expit(scores[item] - scores[other]) for scores in graphs for other in range(24)])
-            for item in range(24)
-        ]
-        np.testing.assert_allclose(fitted.score(log.user_ids[[user]])[0], expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("n_graphs", [None, 4])

@@ -94,6 +94,11 @@ def test_validation_inside_and_outside(caplog: pytest.LogCaptureFixture) -> None
     EASE().tune(LIBRARY, held_out, budget=2)
     assert "EASE was tuned with 2 settings on 674 held-out interactions: regularisation=" in caplog.text
     assert "Set budget to change this" in caplog.text
+    first = inside.tuning_[0]
+    assert "validation curves, recall@20 + ndcg@20 around the choice: regularisation " in caplog.text
+    assert (
+        f"{first['settings']['regularisation']:g}: {first['recall@20'] + first['ndcg@20']:.4f}" in caplog.text
+    )
 
 
 def test_empty_rows_and_few_items() -> None:

@@ -32,7 +32,6 @@ Ints = NDArray[np.int64]
 Singles = NDArray[np.float32]
 Value = TypeVar("Value")
 PARTS = ("indptr", "indices", "weights")  # the arrays of rows
-MIN_DENSE_SHARE, MAX_DENSE_ENTRIES = 1e-3, 2**25  # steps per step of a dense product, size of its factor
 MAX_ID_LENGTH = 4096  # characters; an array takes the longest of its ids for each of them
 MAX_COMPARED = 8  # up to this many ids, comparing is faster than sorting
 
@@ -292,14 +291,6 @@ class RowData:
 def check_row_data(data: Any, name: str = "data") -> Any:
     """Return a graph or interactions."""
     return check_type(data, RowData, name, "a Graph or Interactions")
-
-
-def is_dense_product_faster(matrix: sparse.csr_array) -> bool:
-    """Return whether ``matrix @ matrix.T`` is faster with dense factors."""
-    n_rows, n_columns = matrix.shape
-    per_column = np.bincount(matrix.indices, minlength=n_columns).astype(np.float64)
-    steps = MIN_DENSE_SHARE * n_rows**2 * n_columns
-    return bool(n_rows * n_columns <= MAX_DENSE_ENTRIES and per_column @ per_column > steps)
 
 
 def largest_entries(matrix: sparse.csr_array, n_largest: int) -> sparse.csr_array:

@@ -122,7 +122,11 @@ def evaluate(
     counts["test_users"] = int((parts.test.rows.degrees > 0).sum())
     if json_:
         run = files.describe_run(source, split=parts.name, seed=seed, **counts)
-        rows = [{"model": name, **values, "seconds": seconds[name]} for name, values in results.items()]
+        rows = []
+        for name, values in results.items():
+            rows.append({"model": name, **values, "seconds": seconds[name]})
+            if hasattr(recommenders[name], "tuning_"):
+                rows[-1]["tuning"] = recommenders[name].tuning_
         print_json(run | {"results": rows})
         return
     print_note(

@@ -200,7 +200,8 @@ def recommend(
             items=seen.n_items,
             interactions=recommender.interactions_.n_interactions,
         )
-        print_json(run | {"recommendations": rows})
+        tuning = {"tuning": recommender.tuning_} if tune else {}
+        print_json(run | tuning | {"recommendations": rows})
         return
     print_note(f"{recommender.interactions_!r}, model {type(recommender).__name__}, seed {seed}")
     _print_recommendations(rows[:n_printed])

@@ -390,9 +390,9 @@ def _most_similar(
     indptr, indices, other_indptr, other_indices, first, last, n_largest, include_self, n_entries
 ):
     """Return the counts, columns and indices of the rows from first to last, at most ``n_entries``."""
-    n = len(indptr) - 1
-    shared, touched = np.zeros(n, np.int32), np.empty(n, np.int32)
-    index, above = np.empty(n, np.float64), np.empty(n_largest, np.int32)
+    n, degrees = len(indptr) - 1, np.diff(indptr).astype(np.int32)
+    shared, touched = np.zeros(n, np.int32), np.empty(n + 1, np.int32)
+    index, rows = np.empty(n_largest, np.float64), np.empty(n_largest, np.int32)  # a heap, the worst first
     counts = np.zeros(last - first, np.int64)
     columns = np.empty(n_entries, np.int32)
     values = np.empty(n_entries, np.float64)
@@ -402,41 +402,38 @@ def _most_similar(
         for e in range(indptr[row], indptr[row + 1]):
             for f in range(other_indptr[indices[e]], other_indptr[indices[e] + 1]):
                 other = other_indices[f]
-                if shared[other] == 0:
-                    touched[n_touched] = other
-                    n_touched += 1
+                touched[n_touched] = other
+                n_touched += shared[other] == 0
                 shared[other] += 1
-        degree = indptr[row + 1] - indptr[row]
-        n_others = 0
+        index[:], rows[:] = 0.0, n
+        bound = 0.0  # just below the smallest index of the heap
         for t in range(n_touched):
             other = touched[t]
-            if include_self or other != row:
-                union = degree + (indptr[other + 1] - indptr[other]) - shared[other]
-                touched[n_others] = other
-                index[n_others] = shared[other] / union
-                n_others += 1
+            union = degrees[row] + degrees[other] - shared[other]
+            if shared[other] >= bound * union and (include_self or other != row):
+                value = shared[other] / union
+                if value > index[0] or (value == index[0] and other < rows[0]):
+                    _replace_worst(index, rows, value, other)
+                    bound = (1 - 1e-9) * index[0]
             shared[other] = 0
-        threshold = 0.0
-        if n_others > n_largest:
-            threshold = np.partition(index[:n_others], n_others - n_largest)[n_others - n_largest]
-        n_above = n_ties = 0
-        for t in range(n_others):
-            if index[t] > threshold:
-                above[n_above] = t
-                n_above += 1
-            elif index[t] == threshold:
-                shared[n_ties] = touched[t]  # a free array of the right size
-                n_ties += 1
-        n_free = min(n_ties, n_largest - n_above)
-        ties = np.sort(shared[:n_ties])[:n_free]
-        shared[:n_ties] = 0
-        best = np.empty(n_above + n_free, np.int32)
-        index_of = np.empty(n_above + n_free, np.float64)
-        for t in range(n_above):
-            best[t], index_of[t] = touched[above[t]], index[above[t]]
-        best[n_above:], index_of[n_above:] = ties, threshold
-        for t in np.argsort(best):
-            columns[filled], values[filled] = best[t], index_of[t]
-            filled += 1
-        counts[row - first] = len(best)
+        for k in range(n_largest):
+            if index[k] > 0:
+                columns[filled], values[filled] = rows[k], index[k]
+                filled += 1
+                counts[row - first] += 1
     return counts, columns[:filled].copy(), values[:filled].copy()
+
+
+@compiled
+def _replace_worst(index, rows, value, row):
+    """Replace the root of a heap, which has the smallest index and among equal ones the largest row."""
+    k, child = 0, 1
+    while child < len(index):
+        if child + 1 < len(index):
+            after = index[child + 1], -rows[child + 1]
+            child += after < (index[child], -rows[child])
+        if (value, -row) < (index[child], -rows[child]):
+            break
+        index[k], rows[k] = index[child], rows[child]
+        k, child = child, 2 * child + 1
+    index[k], rows[k] = value, row

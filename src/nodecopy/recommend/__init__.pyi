@@ -3,6 +3,7 @@ from nodecopy.recommend.base import EmbeddingRecommender as EmbeddingRecommender
 from nodecopy.recommend.base import Explanation as Explanation
 from nodecopy.recommend.base import Recommender as Recommender
 from nodecopy.recommend.baselines import IALS as IALS
+from nodecopy.recommend.baselines import ColdItems as ColdItems
 from nodecopy.recommend.baselines import ItemKNN as ItemKNN
 from nodecopy.recommend.baselines import Popularity as Popularity
 from nodecopy.recommend.baselines import WeightedHybrid as WeightedHybrid

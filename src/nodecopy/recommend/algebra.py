@@ -1,7 +1,6 @@
 """Matrices of EASE and CopyEASE: Gram matrices, moments of copied matrices, and ridge regression.
 
-Dense items x items matrices are NumPy arrays or, on a GPU, torch tensors. Gram matrices and solvers have a
-variant for each.
+Dense items x items matrices are NumPy arrays or, on a GPU, torch tensors, which have the same operators.
 """
 
 from __future__ import annotations
@@ -15,20 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from nodecopy._core.arrays import IntArray, is_dense_product_faster
+from nodecopy._core.arrays import IntArray
 from nodecopy._core.checks import show
 from nodecopy._core.imports import import_optional
 from nodecopy._core.parallel import MAX_THREADS, map_on_cores
 from nodecopy.errors import InputError
 from nodecopy.metrics.ranking import top_items
 
-Matrix = NDArray[np.floating[Any]]
 BLOCK_SIZE = 256
 BLOCK_ROWS = 1024
 MAX_BLOCK_ENTRIES = 2**24
-MIN_DENSE_SHARE = 0.12  # of stored entries from which a dense product with donor probabilities is faster
-PANEL_BYTES = 256  # width of the columns of a sparse product: a panel of all rows then fits into the cache
-MIN_THREADED_PRODUCTS = 2**24  # multiplications from which a sparse product takes several threads
+MAX_DENSE_ENTRIES = 2**26
+COMPILED_SHARE, SPARSE_SHARE = 1 / 75, 1 / 400  # sparse multiplications in the time of one of BLAS
+MIN_COMPILED_PRODUCTS = 2**25  # from which loading compiled code pays off
+USERS_PER_BLOCK = 2**15  # whose expected copies are in memory at once, as a sparse matrix
+PANEL_ENTRIES, MIN_PANEL = 2**21, 16  # columns of all users that fit into the cache, and how many at least
 N_POWER_STEPS = 3  # by which the largest eigenvalue is bounded
 MAX_CONDITION = 1e5  # up to which single precision is used: errors of weights stay below a percent
 BYTES_PER_PAIR = 24  # of items: M and C of CopyEASE in single and in double precision
@@ -50,185 +50,135 @@ def count_users(matrix: sparse.csr_array) -> IntArray:
 def gram_matrix(
     matrix: sparse.csr_array,
     weights: NDArray[Any] | None = None,
-    P: sparse.csr_array | None = None,
     *,
     dtype: Any = np.float64,
     device: str = "cpu",
 ) -> Any:
-    """Return A'DA, or A'DPA with donor probabilities P of users, where D holds weights of users."""
-    if device != "cpu":
-        return _gram_tensor(matrix, weights, P, dtype, device)
-    A = sparse.csr_array(matrix, dtype=dtype)
-    A_t = sparse.csr_array(A.T)
-    dense = A.toarray() if is_dense_product_faster(A_t) else None
-    if P is not None:
-        return _copied_gram(A, A_t, dense, weights, P.astype(dtype))
-    if dense is None:
-        right = A if weights is None else sparse.diags_array(weights.astype(dtype)) @ A
-        return np.asarray((A_t @ right).toarray())
-    if weights is not None:
-        dense = dense * np.sqrt(weights.astype(dtype))[:, None]
-    return np.asarray(dense.T @ dense)  # BLAS computes half of a product of an array with its own transpose
-
-
-def _copied_gram(A: Any, A_t: Any, dense: Matrix | None, weights: Any, P: sparse.csr_array) -> Matrix:
-    n_users, n_items = A.shape
-    left = A if weights is None else sparse.csr_array(sparse.diags_array(weights) @ A, dtype=A.dtype)
-    is_full, total = _is_full(P), np.zeros((n_items, n_items), A.dtype)
-    for block in row_blocks(n_users, max(1, MAX_BLOCK_ENTRIES // max(n_items, n_users * is_full))):
-        if dense is not None:
-            copied = P[block].toarray() @ dense if is_full else _multiply(P[block], dense)
-        else:
-            copied = (A_t @ P[block].T.toarray()).T if is_full else (P[block] @ A).toarray()
-        total += _multiply(sparse.csr_array(left[block].T), copied)
-    return total
+    """Return A'DA, where D holds weights of users."""
+    A, gram = sparse.csr_array(matrix, dtype=dtype), _zeros(matrix.shape[1], dtype, device)
+    add_product(gram, scaled_transpose(A, weights), A)
+    return gram
 
 
 def copied_moments(
     matrix: sparse.csr_array,
-    P: sparse.csr_array | None,
-    Q: sparse.csr_array | None,
+    P: sparse.csr_array,
+    Q: sparse.csr_array,
     q1: float,
     q2: float,
     weights: NDArray[Any] | None = None,
     *,
     dtype: Any = np.float64,
     device: str = "cpu",
-) -> tuple[Any, Any]:
+) -> tuple[Any, Any, NDArray[Any]]:
     """Return M = E[X'DX] and C = E[X'DA] of the copied input X, where D holds the weights of users.
 
-    ``matrix`` is A, users x items, zeros and ones; P and Q are donor probabilities of users and of items,
-    ``None`` for the uniform rule; q1 and q2 are their shares.
+    The third result is what the formula of M off the diagonal gives on it. ``matrix`` is A, users x items,
+    zeros and ones; P and Q are donor probabilities of users and of items, q1 and q2 their shares. No other
+    dense items x items matrix is in memory.
     """
+    q0, (n_users, n_items) = 1 - q1 - q2, matrix.shape
+    A, P, Q = (sparse.csr_array(part, dtype=dtype) for part in (matrix, P, Q))
+    w = np.ones(n_users, dtype) if weights is None else weights.astype(dtype)
+    W = P.T @ w  # the expected weight of the users whose donor is each user
+    M, C_t = _zeros(n_items, dtype, device), _zeros(n_items, dtype, device)
+    for users in row_blocks(n_users, USERS_PER_BLOCK):
+        own = A[users]
+        add_product(C_t, scaled_transpose(own, q0 * w[users]), own)
+        if q1:
+            add_product(C_t, scaled_transpose(own, q1 * w[users]), sparse.csr_array(P[users] @ A))
+        add_product(M, scaled_transpose(own, (q1 * q1 / 2) * W[users] - (q0 * q0 / 2) * w[users]), own)
+    A_t, left, items = sparse.csr_array(A.T), scaled_transpose(A, (q2 / 2) * w), Q
+    if device != "cpu":
+        A, left, items = (_csr_tensor(part, M) for part in (A, left, items))
 
-    def gram(weights: Any, P: Any = None) -> Any:
-        return gram_matrix(matrix, weights, P, dtype=dtype, device=device)
+    def add_columns(columns: slice) -> None:
+        """Complete columns of S and of C', where M = S + S' off the diagonal."""
+        half = left @ _to_dense(A @ _columns(Q, columns, M)) if q2 else 0.0  # of the part of donor items
+        both = C_t[:, columns] + half
+        M[:, columns] += q0 * C_t[:, columns] + (q2 * (items @ both) if q2 else 0.0)
+        C_t[:, columns] = both + half
 
-    q0 = 1 - q1 - q2
-    G = gram(weights)
-    counts = 1 * G.diagonal()
-    # Off the diagonal M = S + S'. All products with Q but one are products with C', so two are enough.
-    if q1:
-        S = gram(_donor_weights(P, weights, matrix.shape[0], dtype))
-        diagonal = q0 * counts + q1 * S.diagonal()
-        S *= q1 * q1 / 2
-        _add_multiple(S, q0 * q0 / 2, G)
-        C_t = gram(weights, P) if P is not None else _uniform_copies(matrix, G)
-        _add_multiple(S, q0 * q1, C_t)
-        C_t *= q1
-        _add_multiple(C_t, q0, G)
+    # The columns of all users fit into the cache; the products of a GPU are threaded themselves.
+    width = max(MIN_PANEL, (PANEL_ENTRIES if device == "cpu" else MAX_BLOCK_ENTRIES) // max(n_users, n_items))
+    list(map_on_cores(add_columns, row_blocks(n_items, width), MAX_THREADS if device == "cpu" else 1))
+    counts = A_t @ w
+    for rows in row_blocks(n_items, BLOCK_SIZE):
+        total = M[rows, rows.start :] + M[rows.start :, rows].T
+        M[rows, rows.start :], M[rows.start :, rows] = total, total.T
+        upper, lower = 1 * C_t[rows, rows.start :], 1 * C_t[rows.start :, rows]
+        C_t[rows, rows.start :], C_t[rows.start :, rows] = lower.T, upper.T
+    products = to_numpy(1 * M.diagonal())
+    set_diagonal(M, like(q0 * counts + q1 * (A_t @ W) + q2 * (Q @ counts), M))
+    return M, C_t, products  # C_t is C now
+
+
+def add_product(total: Any, left: sparse.csr_array, right: sparse.csr_array) -> None:
+    """Add the product of two sparse matrices to a dense one, in the way that is fastest."""
+    if not isinstance(total, np.ndarray):
+        left = _csr_tensor(left, total)
+        right_t = sparse.csr_array(right.T)
+        for columns in row_blocks(len(total), max(1, MAX_BLOCK_ENTRIES // right.shape[0])):
+            total[:, columns] += left @ _columns(right_t, columns, total)
+        return
+    n_products = float(np.bincount(left.indices, minlength=left.shape[1]) @ np.diff(right.indptr))
+    is_compiled = max(n_products, total.size / 2) > MIN_COMPILED_PRODUCTS
+    n_dense = (COMPILED_SHARE if is_compiled else SPARSE_SHARE) * len(total) ** 2 * left.shape[1]
+    if n_products > n_dense and right.shape[0] * right.shape[1] <= MAX_DENSE_ENTRIES:
+        total += left.toarray() @ right.toarray()
+    elif is_compiled:
+        from nodecopy.recommend.sparse_ridge import add_sparse_product  # imports numba, which is slow
+
+        add_sparse_product(total, left, right)
     else:
-        C_t, S, diagonal = q0 * G, (q0 * q0 / 2) * G, q0 * counts
-    if q2:
-        rule = _as_rule(Q, G)
-        GQ_t = _multiply(rule, G, is_transposed=True)
-        del G
-        diagonal = diagonal + q2 * (rule @ counts)
-        GQ_t *= q2 / 2
-        C_t += GQ_t
-        _add_multiple(S, q2, _multiply(rule, C_t))
-        C_t += GQ_t
-        del GQ_t
-    _add_transpose(S)
-    set_diagonal(S, diagonal)
-    return S, C_t.T
+        total += _to_dense(left @ right)
 
 
-def _donor_weights(P: Any, weights: Any, n_users: int, dtype: Any) -> Any:
-    """Return the expected total weight of the users whose donor is each user."""
-    if P is not None:
-        return np.asarray(P.astype(dtype).sum(axis=0) if weights is None else P.T @ weights)
-    if weights is None or n_users == 1:
-        return weights
-    return (weights.sum() - weights) / (n_users - 1)
+def scaled_transpose(matrix: sparse.csr_array, scale: Any) -> sparse.csr_array:
+    """Return the transpose of a matrix whose rows are scaled."""
+    transpose = sparse.csr_array(matrix.T)
+    if scale is not None:
+        transpose.data *= scale.astype(transpose.dtype)[transpose.indices]
+    return transpose
 
 
-def _uniform_copies(matrix: sparse.csr_array, G: Any) -> Any:
-    """Return A'DPA for the uniform rule; a single user is its own donor."""
-    n_users = matrix.shape[0]
-    if n_users == 1:
-        return 1 * G
-    return (G.diagonal()[:, None] * like(count_users(matrix), G) - G) / (n_users - 1)
+def _zeros(size: int, dtype: Any, device: str) -> Any:
+    """Return a square array, or tensor of a device, of zeros."""
+    if device == "cpu":
+        return np.zeros((size, size), dtype)
+    torch = import_torch_for(device)
+    return torch.zeros((size, size), dtype=getattr(torch, np.dtype(dtype).name), device=device)
 
 
-def _add_multiple(total: Any, scale: float, matrix: Any) -> None:
-    """Add a multiple of a matrix in place, by blocks."""
-    for block in row_blocks(len(total), BLOCK_SIZE):
-        total[block] += scale * matrix[block]
+def _columns(transpose: sparse.csr_array, columns: slice, array: Any) -> Any:
+    """Return columns of a matrix, given its transpose: a sparse matrix, or a dense tensor like ``array``."""
+    part = transpose[columns]
+    return part.T if isinstance(array, np.ndarray) else _csr_tensor(part, array).to_dense().T.contiguous()
 
 
-def _add_transpose(matrix: Any) -> None:
-    blocks = list(row_blocks(len(matrix), BLOCK_SIZE))
-    for number, rows in enumerate(blocks):
-        for columns in blocks[number:]:
-            total = matrix[rows, columns] + matrix[columns, rows].T
-            matrix[rows, columns] = total
-            matrix[columns, rows] = total.T
-
-
-def uniform_rule(size: int, dtype: Any) -> NDArray[Any]:
-    """Return equal probabilities for all others; a single node is its own donor."""
-    if size == 1:
-        return np.ones((1, 1), dtype)
-    Q = np.full((size, size), 1 / (size - 1), dtype)
-    np.fill_diagonal(Q, 0.0)
-    return Q
-
-
-def _as_rule(Q: sparse.csr_array | None, matrix: Any) -> Any:
-    """Return donor probabilities in the form that is fastest in products."""
-    if not isinstance(matrix, np.ndarray):
-        return like(uniform_rule(len(matrix), np.float64), matrix) if Q is None else _csr_tensor(Q, matrix)
-    if Q is None:
-        return uniform_rule(len(matrix), matrix.dtype)
-    Q = Q.astype(matrix.dtype)
-    return Q.toarray() if _is_full(Q) else Q
-
-
-def _is_full(rule: sparse.csr_array) -> bool:
-    return bool(rule.nnz >= MIN_DENSE_SHARE * rule.shape[0] * rule.shape[1])
-
-
-def _multiply(rule: Any, matrix: Any, *, is_transposed: bool = False) -> Any:
-    """Return rule @ matrix in C order, or its transpose where the matrix is symmetric."""
-    if isinstance(rule, np.ndarray):
-        return matrix @ rule.T if is_transposed else rule @ matrix
-    if not isinstance(matrix, np.ndarray):
-        product = rule @ matrix
-        return product.T.contiguous() if is_transposed else product
-    shape = rule.shape[0], matrix.shape[1]
-    product = np.empty(shape[::-1] if is_transposed else shape, matrix.dtype)
-    target = product.T if is_transposed else product
-
-    def multiply(panel: slice) -> None:
-        target[:, panel] = rule @ np.ascontiguousarray(matrix[:, panel])
-
-    panels = row_blocks(matrix.shape[1], PANEL_BYTES // matrix.itemsize)
-    is_small = rule.nnz * matrix.shape[1] < MIN_THREADED_PRODUCTS
-    list(map_on_cores(multiply, panels, 1 if is_small else MAX_THREADS))
-    return product
+def _to_dense(matrix: Any) -> Any:
+    return matrix.toarray() if hasattr(matrix, "toarray") else matrix
 
 
 def solve_constrained(M: Any, C: Any, regularisation: Any, *, overwrite: bool = False) -> Any:
     """Return B = K C - K diag(mu), whose diagonal is zero, with K = (M + lambda I)^-1."""
-    # K = V V' with V the inverse of the Cholesky factor, so two triangular products are enough: Y = V'C, then
-    # B = V (Y - V' diag(mu)), where mu is the diagonal of K C = V Y over that of K.
     if not isinstance(M, np.ndarray):
-        K = invert_regularised(M, regularisation, overwrite=overwrite)
-        B = K @ C
-        mu = B.diagonal() / K.diagonal()
-        for block in row_blocks(len(B)):
-            B[block] -= K[block] * mu
+        K, B = invert_regularised(M, regularisation, overwrite=overwrite), C if overwrite else C.clone()
+        for columns in row_blocks(len(B)):
+            part = K @ B[:, columns]
+            mu = part[columns].diagonal() / K.diagonal()[columns]
+            B[:, columns] = part - K[:, columns] * mu
         set_diagonal(B, 0.0)
         return B
+    # K = V V' with V the inverse of the Cholesky factor, so two triangular products are enough:
+    # B' = (Y - diag(mu) V) V' with Y = C'V, where mu is the diagonal of Y V' over that of K.
     V = _factorise(M, regularisation, "trtri", overwrite)
     multiply = linalg.get_blas_funcs("trmm", (V,))
-    Y = multiply(1.0, V, np.asfortranarray(C), trans_a=True, overwrite_b=overwrite)
-    mu = _diagonal_of_product(V, Y) / np.einsum("ik,ik->i", V, V)
-    # V' diag(mu) is lower triangular; its blocks fit into the cache.
-    for block in row_blocks(len(V), BLOCK_SIZE):
-        Y[block.start :, block] -= (V[block, block.start :] * mu[block, None]).T
-    B = np.asarray(multiply(1.0, V, Y, overwrite_b=True))
+    Y = multiply(1.0, V, np.asfortranarray(C.T), side=1, overwrite_b=overwrite)
+    mu = np.einsum("ki,ki->i", Y.T, V.T) / np.einsum("ki,ki->i", V.T, V.T)
+    for rows in row_blocks(len(V), BLOCK_SIZE):
+        Y.T[rows] -= V.T[rows] * mu
+    B = np.asarray(multiply(1.0, V, Y, side=1, trans_a=True, overwrite_b=True).T)
     set_diagonal(B, 0.0)
     return B
 
@@ -237,14 +187,14 @@ def invert_regularised(matrix: Any, regularisation: Any, *, overwrite: bool = Fa
     """Return (matrix + lambda I)^-1 of a symmetric positive semi-definite matrix."""
     if not isinstance(matrix, np.ndarray):
         return _invert_tensor(matrix if overwrite else matrix.clone(), regularisation)
-    inverse = _factorise(matrix, regularisation, "potri", overwrite)
-    for block in row_blocks(len(inverse), BLOCK_SIZE):  # LAPACK computes the upper triangle only
-        inverse[block, block] = np.triu(inverse[block, block]) + np.triu(inverse[block, block], 1).T
-        inverse[block.stop :, block] = inverse[block, block.stop :].T
+    inverse = _factorise(matrix, regularisation, "potri", overwrite).T
+    for rows in row_blocks(len(inverse), BLOCK_SIZE):  # LAPACK computes one triangle only
+        inverse[rows, rows] += np.tril(inverse[rows, rows], -1).T
+        inverse[rows, rows.stop :] = inverse[rows.stop :, rows].T
     return inverse
 
 
-def _factorise(matrix: Matrix, regularisation: Any, routine: str, overwrite: bool) -> Matrix:
+def _factorise(matrix: Any, regularisation: Any, routine: str, overwrite: bool) -> Any:
     """Return the result of a LAPACK routine for the upper Cholesky factor of matrix + lambda I."""
     # In one Fortran matrix: the transpose of the symmetric matrix itself if it may be overwritten.
     is_free = overwrite and matrix.flags.c_contiguous and matrix.flags.writeable
@@ -256,16 +206,36 @@ def _factorise(matrix: Matrix, regularisation: Any, routine: str, overwrite: boo
         factor, failed = lapack[1](factor, overwrite_c=True)
     if failed:
         raise singular_matrix(regularisation)
-    return np.asarray(factor)
+    return factor
 
 
-def _diagonal_of_product(V: Matrix, Y: Matrix) -> Matrix:
-    """Return the diagonal of V Y for an upper triangular V, by blocks that fit into the cache."""
-    diagonal, blocks = np.zeros(len(V), V.dtype), list(row_blocks(len(V), BLOCK_SIZE))
-    for number, rows in enumerate(blocks):
-        for columns in blocks[number:]:
-            diagonal[rows] += np.einsum("ik,ki->i", V[rows, columns], Y[columns, rows])
-    return diagonal
+def _invert_tensor(M: Any, regularisation: Any) -> Any:
+    """Invert M + lambda I in place of M."""
+    M.diagonal().add_(M.new_tensor(regularisation))
+    try:
+        _invert_blocks(M)
+    except RuntimeError as error:
+        if "positive" not in str(error):
+            raise
+        raise singular_matrix(regularisation) from error
+    return M
+
+
+def _invert_blocks(M: Any) -> None:
+    """Invert a positive definite tensor in place: nearly all steps are products of matrices."""
+    if len(M) <= 2 * BLOCK_ROWS:
+        M.copy_(import_optional("torch", "a device").linalg.cholesky(M).cholesky_inverse())
+        return
+    half = len(M) // 2
+    A, B, D = M[:half, :half], M[:half, half:], M[half:, half:]
+    _invert_blocks(A)
+    T = A @ B
+    D.addmm_(B.T, T, alpha=-1.0)
+    _invert_blocks(D)
+    B.copy_(T @ D)
+    A.addmm_(B, T.T)
+    B.neg_()
+    M[half:, :half].copy_(B.T)
 
 
 def singular_matrix(regularisation: Any) -> InputError:
@@ -302,13 +272,6 @@ def cast(matrix: Any, precision: str) -> Any:
     if isinstance(matrix, np.ndarray):
         return matrix.astype({"single": np.float32, "double": np.float64}[precision], copy=False)
     return matrix.double() if precision == "double" else matrix.float()
-
-
-def in_storage_order(weights: Any) -> Any:
-    """Return weights in single precision and C order."""
-    if isinstance(weights, np.ndarray):
-        return weights.astype(np.float32, order="C", copy=False)
-    return weights.float().contiguous()
 
 
 def set_diagonal(matrix: Any, values: Any) -> None:
@@ -389,48 +352,6 @@ def _csr_tensor(matrix: Any, array: Any) -> Any:
     with warnings.catch_warnings(action="ignore"):  # torch calls this format a beta
         values = array.new_tensor(matrix.data)
         return torch.sparse_csr_tensor(*parts, values, matrix.shape, check_invariants=False)
-
-
-def _gram_tensor(matrix: sparse.csr_array, weights: Any, P: Any, dtype: Any, device: str) -> Any:
-    torch, (n_users, n_items) = import_torch_for(device), matrix.shape
-    kind = torch.float64 if dtype == np.float64 else torch.float32
-    product = torch.empty((n_items, n_items), dtype=kind, device=device)
-    scaled = matrix if weights is None else sparse.diags_array(weights) @ matrix
-    transpose, left = sparse.csr_array(matrix.T), _csr_tensor(scaled.T, product)
-    rule = None if P is None else _csr_tensor(P, product)
-    for panel in row_blocks(n_items, max(1, 16 * MAX_BLOCK_ENTRIES // n_users)):
-        columns = _csr_tensor(transpose[panel], product).to_dense().T.contiguous()
-        product[:, panel] = left @ (columns if rule is None else rule @ columns)
-    return product
-
-
-def _invert_tensor(M: Any, regularisation: Any) -> Any:
-    """Invert M + lambda I in place of M."""
-    M.diagonal().add_(M.new_tensor(regularisation))
-    try:
-        _invert_blocks(M)
-    except RuntimeError as error:
-        if "positive" not in str(error):
-            raise
-        raise singular_matrix(regularisation) from error
-    return M
-
-
-def _invert_blocks(M: Any) -> None:
-    """Invert a positive definite tensor in place: nearly all steps are products of matrices."""
-    if len(M) <= 2 * BLOCK_ROWS:
-        M.copy_(import_optional("torch", "a device").linalg.cholesky(M).cholesky_inverse())
-        return
-    half = len(M) // 2
-    A, B, D = M[:half, :half], M[:half, half:], M[half:, half:]
-    _invert_blocks(A)
-    T = A @ B
-    D.addmm_(B.T, T, alpha=-1.0)
-    _invert_blocks(D)
-    B.copy_(T @ D)
-    A.addmm_(B, T.T)
-    B.neg_()
-    M[half:, :half].copy_(B.T)
 
 
 def usable_memory() -> float:

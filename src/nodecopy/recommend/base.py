@@ -311,7 +311,7 @@ class Recommender(Saveable, ABC):
         ``unknown="ignore"`` leaves out items that were not in training; by default they are an error. Some
         models score only the users they were fitted to.
         """
-        return self._score_histories(history_rows(histories, self.check_fitted().item_ids, unknown))
+        return self.score_histories(history_rows(histories, self.check_fitted().item_ids, unknown))
 
     def recommend(
         self,
@@ -356,7 +356,7 @@ class Recommender(Saveable, ABC):
         """
         rows = history_rows(histories, self.check_fitted().item_ids, unknown)
         options["unknown"] = unknown
-        return self._select(lambda block: self._score_histories(rows[block]), rows, k, **options)
+        return self._select(lambda block: self.score_histories(rows[block]), rows, k, **options)
 
     def to_pandas(self, users: ArrayLike | None = None, k: int = 10, **options: Any) -> Any:
         """Return :meth:`recommend` as a data frame: ``user``, ``rank`` (1 is best), ``item``, ``score``."""
@@ -495,7 +495,7 @@ class Recommender(Saveable, ABC):
             validation = align(validation, owners, "validation", unknown, hint=IGNORE)
 
         def score(rows: IntArray) -> Scores:
-            return self._score_known(rows) if history is None else self._score_histories(owners.matrix[rows])
+            return self._score_known(rows) if history is None else self.score_histories(owners.matrix[rows])
 
         options: Any = {"metrics": metrics, "convention": convention}
         return ranking.evaluate(score, train, test, validation=validation, history=history, **options)
@@ -515,7 +515,8 @@ class Recommender(Saveable, ABC):
         has_history = self.interactions_.rows.degrees[positions] > 0
         return self._with_popularity(self.score_positions, positions, has_history)
 
-    def _score_histories(self, rows: sparse.csr_array) -> Scores:
+    def score_histories(self, rows: sparse.csr_array) -> Scores:
+        """Return the scores of rows of a binary matrix, popularity for empty ones."""
         return self._with_popularity(self._checked_scores, rows, np.diff(rows.indptr) > 0)
 
     def _with_popularity(self, score: Callable[[Any], NDArray[Any]], users: Any, has_history: Any) -> Scores:

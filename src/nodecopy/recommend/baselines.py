@@ -1,31 +1,45 @@
-"""Popularity, nearest items, matrix factorisation, and the weighted sum of two recommenders."""
+"""Popularity, nearest items, matrix factorisation, and models of other models: hybrids and cold items."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import SeedSequence
 from numpy.typing import NDArray
-from scipy import sparse
+from scipy import linalg, sparse
 
-from nodecopy._core.arrays import IntArray, keep_entries, largest_entries
+from nodecopy._core.arrays import IntArray, check_ids, contains, keep_entries, largest_entries
 from nodecopy._core.checks import check_real, check_settings, show
 from nodecopy._core.imports import from_name, import_optional
 from nodecopy._core.linalg import one_blas_thread
-from nodecopy._core.parallel import track
 from nodecopy._core.random import child
 from nodecopy.errors import InputError
+from nodecopy.features.scaling import FeatureScaling, as_dense, check_matrix
 from nodecopy.interactions import Interactions
+from nodecopy.io import InteractionsLike
+from nodecopy.io.node_tables import read_features
 from nodecopy.recommend import RECOMMENDERS
-from nodecopy.recommend.algebra import count_users, import_torch_for, singular_matrix
-from nodecopy.recommend.base import EmbeddingRecommender, Recommender, fit_copy
+from nodecopy.recommend.algebra import count_users
+from nodecopy.recommend.base import (
+    EmbeddingRecommender,
+    Recommender,
+    append_interactions,
+    check_nonempty,
+    cosines,
+    find_ids,
+    fit_copy,
+)
 from nodecopy.recommend.tuning import Coordinate
 
 MAX_BLOCK_PAIRS = 2**22
-MAX_BATCH_ENTRIES = 2**28  # of the factors or matrices of the rows that IALS solves at once
+N_REGRESSED_USERS = 1024  # whose scores are regressed on the features of items
+PENALTIES, MIN_SINGULAR_VALUE = (
+    np.logspace(-5, 1, 13),
+    1e-6,
+)  # relative to the largest (squared) singular value
 
 
 @dataclass(eq=False)
@@ -97,22 +111,13 @@ class ItemKNN(Recommender):
     def similarity_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
         return np.asarray((rows @ self.similarity_.T).toarray())
 
-    def donor_parts(self, history: IntArray, column: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return each user's part in the cosines, which are sums over the users of both items."""
-        matrix, own = self.interactions_.matrix, np.zeros(self.interactions_.n_items)
-        has_item = matrix[:, [column]].toarray()[:, 0]
-        own[history] = self.similarity_[history][:, [column]].toarray()[:, 0]
-        own /= np.maximum(matrix.T @ has_item, 1)  # the number of users who have both items
-        return has_item * (matrix @ own), np.zeros(len(own))
-
 
 @dataclass(eq=False)
 class IALS(EmbeddingRecommender):
     """Factorise the interactions by weighted alternating least squares (Hu, Koren and Volinsky, 2008).
 
-    Inner products are near 1 where there is an interaction, near 0 elsewhere. On the CPU the factors are
-    fitted by the package ``implicit``, an extra, with three steps of conjugate gradients per solution; on
-    another device by torch, with exact solutions.
+    Inner products are near 1 where there is an interaction, near 0 elsewhere. The factors are fitted by the
+    package ``implicit``, an extra, with three steps of conjugate gradients per solution.
 
     Parameters
     ----------
@@ -124,8 +129,6 @@ class IALS(EmbeddingRecommender):
         Weight of an interaction in the loss; a pair without one has weight 1.
     n_iterations
         Number of alternations between users and items.
-    device
-        ``"cpu"``, or a device of torch such as ``"cuda"``.
 
     Attributes
     ----------
@@ -144,33 +147,11 @@ class IALS(EmbeddingRecommender):
     regularisation: float = 120.0
     confidence: float = 40.0
     n_iterations: int = 15
-    device: str = "cpu"
 
     def check_params(self) -> None:
         check_settings(self, n_factors=1, n_iterations=1, regularisation=0.0, confidence=1.0)
-        if self.device != "cpu":
-            import_torch_for(self.device)
 
     def fit_interactions(self, interactions: Interactions, validation: Any, seed: SeedSequence) -> None:
-        if self.device == "cpu":
-            self._fit_implicit(interactions, seed)
-        else:
-            self._fit_torch(interactions, seed)
-        self.regularisation_, self.confidence_ = self.regularisation, self.confidence
-
-    def set_state(self, state: dict[str, Any]) -> None:
-        for name in ("regularisation", "confidence") if state else ():
-            check_real(state[f"{name}_"], f"{name} of IALS", low=0.0)
-        super().set_state(state)
-
-    def coordinates(self) -> list[Coordinate]:
-        return [
-            Coordinate(("regularisation",), (10.0, 20.0, 40.0, 80.0, 120.0, 180.0, 250.0)),
-            Coordinate(("confidence",), (5.0, 10.0, 20.0, 40.0, 80.0)),
-            Coordinate(("n_factors",), (32, 64, 128, 256, 512)),
-        ]
-
-    def _fit_implicit(self, interactions: Interactions, seed: SeedSequence) -> None:
         als = import_optional("implicit.cpu.als", "IALS")
         with one_blas_thread():  # implicit warns of several threads in BLAS
             model = als.AlternatingLeastSquares(
@@ -185,42 +166,19 @@ class IALS(EmbeddingRecommender):
             model.fit(sparse.csr_matrix(interactions.matrix, dtype=np.float64), show_progress=False)
         self.user_embeddings_ = np.asarray(model.user_factors, np.float32)
         self.item_embeddings_ = np.asarray(model.item_factors, np.float32)
+        self.regularisation_, self.confidence_ = self.regularisation, self.confidence
 
-    def _fit_torch(self, interactions: Interactions, seed: SeedSequence) -> None:
-        torch: Any = import_torch_for(self.device)
-        A = sparse.csr_array(interactions.matrix)
-        A_t = sparse.csr_array(A.T)
-        start = np.random.default_rng(seed).random((A.shape[1], self.n_factors), np.float32)
-        items = torch.as_tensor(0.01 * start, device=self.device)
-        for _ in track(range(self.n_iterations), "iteration"):
-            users = self._solve_rows(torch, A, items)
-            items = self._solve_rows(torch, A_t, users)
-        self.user_embeddings_, self.item_embeddings_ = (part.cpu().numpy() for part in (users, items))
+    def set_state(self, state: dict[str, Any]) -> None:
+        for name in ("regularisation", "confidence") if state else ():
+            check_real(state[f"{name}_"], f"{name} of IALS", low=0.0)
+        super().set_state(state)
 
-    def _solve_rows(self, torch: Any, matrix: sparse.csr_array, factors: Any) -> Any:
-        """Return the ridge regressions of the rows of a matrix on the factors of its columns."""
-        n_factors = factors.shape[1]
-        gram = factors.T @ factors + self.regularisation * torch.eye(n_factors, device=self.device)
-        padded = torch.cat([factors, torch.zeros_like(factors[:1])])
-        solutions = torch.zeros((matrix.shape[0], n_factors), device=self.device)
-        sizes = np.diff(matrix.indptr)
-        order = np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes)]
-        while len(order):
-            width = int(sizes[order[0]])
-            n_rows = max(1, MAX_BATCH_ENTRIES // (n_factors * max(width, n_factors)))
-            rows, order = order[:n_rows], order[n_rows:]
-            columns = np.full((len(rows), width), matrix.shape[1])  # the padding, a factor of zeros
-            is_used = np.arange(width) < sizes[rows, None]
-            columns[is_used] = matrix[rows].indices
-            own = padded[torch.as_tensor(columns, device=self.device)]
-            left = gram + (self.confidence - 1) * (own.transpose(1, 2) @ own)
-            right = self.confidence * own.sum(1)[:, :, None]
-            try:
-                solution = torch.cholesky_solve(right, torch.linalg.cholesky(left))
-            except torch.linalg.LinAlgError as error:
-                raise singular_matrix(self.regularisation) from error
-            solutions[torch.as_tensor(rows, device=self.device)] = solution[:, :, 0]
-        return solutions
+    def coordinates(self) -> list[Coordinate]:
+        return [
+            Coordinate(("regularisation",), (10.0, 20.0, 40.0, 80.0, 120.0, 180.0, 250.0)),
+            Coordinate(("confidence",), (5.0, 10.0, 20.0, 40.0, 80.0)),
+            Coordinate(("n_factors",), (32, 64, 128, 256, 512)),
+        ]
 
     def score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
         """Return scores by the ridge regression of each row on the item factors."""
@@ -271,13 +229,7 @@ class WeightedHybrid(Recommender):
             model.check_params()
 
     def _models(self) -> list[Recommender]:
-        models = []
-        for name in ("first", "second"):
-            models.append(from_name(getattr(self, name), RECOMMENDERS, f"{name} of WeightedHybrid"))
-            if not isinstance(models[-1], Recommender):
-                got = f"got {show(models[-1])}"
-                raise InputError(f"{name} of WeightedHybrid", f"must be a recommender, or its name; {got}.")
-        return models
+        return [check_base(getattr(self, name), f"{name} of WeightedHybrid") for name in ("first", "second")]
 
     def fit_interactions(self, interactions: Interactions, validation: Any, seed: SeedSequence) -> None:
         self.first_, self.second_ = (
@@ -293,6 +245,147 @@ class WeightedHybrid(Recommender):
 
     def _sum(self, first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(self.weight * _standardise(first) + (1 - self.weight) * _standardise(second))
+
+
+@dataclass(eq=False)
+class ColdItems(Recommender):
+    """Recommend items without interactions (cold start) too, by their features.
+
+    A ridge regression predicts the scores of an item from its features; its penalty has the smallest
+    leave-one-out error on the items of training. With weights B, as in CopyEASE, those of a new item are B a,
+    where a is that regression. ``similar_items`` compares features.
+
+    Parameters
+    ----------
+    base
+        The recommender of the items with interactions, or its name on the command line; see
+        :class:`WeightedHybrid`.
+    items
+        A file or data frame with a row per item, ids first, whose text is one-hot encoded; or the ids alone.
+    features
+        With ids, a matrix with a row of numbers per id.
+
+    Attributes
+    ----------
+    base_
+        The fitted base.
+    warm_, cold_
+        Positions of the items of the base, and of those without interactions.
+    cold_weights_, warm_weights_
+        Two factors of the matrix whose rows hold a for each cold item.
+    features_
+        The scaled features of all items.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.recommend import ColdItems
+    >>> titles, is_horror = ["Dracula", "Carmilla", "Emma", "Middlemarch", "It"], [[1], [1], [0], [0], [1]]
+    >>> model = ColdItems("copy-ease", titles, is_horror).fit(datasets.load("library"))
+    >>> model.similar_items(["It"], 1)[0].tolist()
+    [['Carmilla']]
+    """
+
+    base: Recommender | str
+    items: Any
+    features: Any = None
+
+    def check_params(self) -> None:
+        check_base(self.base, "base of ColdItems").check_params()
+
+    def fit(self, interactions: InteractionsLike, **options: Any) -> Self:
+        """Learn from interactions; items of the table without any are new. Options are those of every fit."""
+        self.check_params()
+        train = check_nonempty(interactions, "interactions")
+        ids, _, _ = self._read(train)
+        new = ids[~contains(train.item_ids, ids)]
+        no_rows = Interactions(sparse.csr_array((0, len(new))), train.user_ids[:0], new)
+        return super().fit(append_interactions(train, no_rows), **options)
+
+    def _read(self, train: Interactions) -> tuple[NDArray[Any], Any, Any]:
+        """Return ids, features and the encoder of a table."""
+        items, features, encoder = self.items, self.features, None
+        if features is None:
+            table = read_features(items, set(map(str, train.item_ids.tolist())))
+            items, features, encoder = table.ids, table.values, table.encoder
+        ids, features = check_ids(items, "items"), check_matrix(features, "features")
+        if features.shape[0] != len(ids):
+            raise InputError("features", f"must have a row per item, {len(ids)}; got {features.shape[0]}.")
+        return ids, features, encoder
+
+    def fit_interactions(self, interactions: Interactions, validation: Any, seed: SeedSequence) -> None:
+        ids, features, encoder = self._read(interactions)
+        row_of = np.full(interactions.n_items, -1)
+        row_of[find_ids(ids, interactions.item_ids, "items")] = np.arange(len(ids))
+        is_cold = (count_users(interactions.matrix) == 0) & (row_of >= 0)
+        self.cold_, self.warm_ = np.flatnonzero(is_cold), np.flatnonzero(~is_cold)
+        is_learnt = row_of[self.warm_] >= 0
+        if is_learnt.sum() < 2:
+            got = f"got {is_learnt.sum()} among {len(ids):,}"
+            raise InputError("items", f"must hold 2 items with interactions or more; {got}.")
+        warm, held_out = (
+            part and Interactions(part.matrix[:, self.warm_], part.user_ids, part.item_ids[self.warm_])
+            for part in (interactions, validation)
+        )
+        self.base_ = fit_copy(check_base(self.base, "base"), warm, held_out, seed)
+        learnt = row_of[self.warm_[is_learnt]]
+        scaling = FeatureScaling.fit(features[learnt], encoder=encoder, purpose="cold items")
+        X = as_dense(scaling.apply(features))
+        users = np.flatnonzero(warm.rows.degrees)
+        users = users[np.linspace(0, len(users) - 1, min(N_REGRESSED_USERS, len(users))).astype(int)]
+        targets = self.base_.score_positions(users)[:, is_learnt].T
+        self.cold_weights_, known = fit_ridge(X[learnt], X[row_of[self.cold_]], targets)
+        self.warm_weights_ = np.zeros((len(known), len(self.warm_)), np.float32)
+        self.warm_weights_[:, is_learnt] = known
+        self.features_ = np.zeros((len(row_of), X.shape[1]), np.float32)
+        self.features_[row_of >= 0] = X[row_of[row_of >= 0]]
+
+    def score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
+        """Return scores by the items of the base, popularity where a history has none."""
+        return self._add_cold(self.base_.score_histories(sparse.csr_array(rows[:, self.warm_])))
+
+    def score_positions(self, positions: IntArray) -> NDArray[Any]:
+        return self._add_cold(self.base_.score_positions(positions))
+
+    def similarity_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
+        return cosines(self.features_, rows.indices)
+
+    def _add_cold(self, warm: NDArray[Any]) -> NDArray[Any]:
+        scores = np.empty((len(warm), len(self.warm_) + len(self.cold_)), np.float32)
+        scores[:, self.warm_] = warm
+        scores[:, self.cold_] = (warm @ self.warm_weights_.T) @ self.cold_weights_.T
+        return scores
+
+
+def fit_ridge(X: Any, new: Any, targets: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return factors of the matrix that takes targets of the rows of X to predictions for new rows.
+
+    A ridge regression with an intercept; its penalty has the smallest leave-one-out error on the targets.
+    """
+    X, centre = X.astype(np.float64), X.mean(axis=0, dtype=np.float64)
+    U, s, V_t = linalg.svd(X - centre, full_matrices=False, check_finite=False)
+    rank = max(1, np.count_nonzero(s > MIN_SINGULAR_VALUE * s[0]))
+    U, s, V = U[:, :rank], s[:rank], V_t[:rank].T
+    centred = targets - targets.mean(axis=0)
+
+    def error(penalty: float) -> float:
+        shrinkage = s**2 / (s**2 + penalty)
+        leverage = 1 / len(U) + (U * U) @ shrinkage
+        residuals = centred - (U * shrinkage) @ (U.T @ centred)
+        return float(np.square(residuals / np.maximum(1 - leverage, MIN_SINGULAR_VALUE)[:, None]).sum())
+
+    penalty = min(s[0] ** 2 * PENALTIES, key=error)
+    factor = np.column_stack([np.ones(len(new)), (new - centre) @ (V * (s / (s**2 + penalty)))])
+    weights = np.vstack([np.full(len(U), 1 / len(U)), U.T])
+    return factor.astype(np.float32), weights.astype(np.float32)
+
+
+def check_base(model: Any, name: str) -> Recommender:
+    """Return a recommender, or the one that a name stands for."""
+    model = from_name(model, RECOMMENDERS, name)
+    if not isinstance(model, Recommender):
+        raise InputError(name, f"must be a recommender, or its name; got {show(model)}.")
+    return model
 
 
 def _standardise(scores: NDArray[Any]) -> NDArray[Any]:

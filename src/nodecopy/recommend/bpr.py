@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.random import Generator, SeedSequence
-from scipy import sparse, special
+from scipy import sparse
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -33,7 +33,6 @@ from nodecopy.interactions import Interactions
 from nodecopy.metrics import ranking
 from nodecopy.nn.networks import SparseStack
 from nodecopy.nn.training import AdamStepper, check_device
-from nodecopy.recommend.algebra import row_blocks
 from nodecopy.recommend.base import EmbeddingRecommender, Recommender, cosines, fit_copy
 from nodecopy.recommend.baselines import above_threshold
 
@@ -43,7 +42,6 @@ VALIDATION_LENGTH = 20  # of the lists whose recall decides when training stops
 WEIGHTS, TRAINING = 0, 1  # children of the seed of a network
 NEGATIVES, DROPOUT = 0, 1  # children of the seed of the training loop
 NETWORK, GRAPHS = 0, 1  # children of the seed of an ensemble
-MAX_BLOCK_PAIRS = 2**22
 
 
 class EmbeddingNetwork(nn.Module):
@@ -347,12 +345,11 @@ class MGCCF(BPRRecommender):
         Mean degree of the similarity graphs.
     dropout
         Share of the neighbours that are dropped in every layer and step of training; 0.2 as in its paper.
-    fusion
-        ``"sum"`` (the best in its paper) or ``"concatenation"``.
 
     Notes
     -----
-    The paper samples 15 and 10 neighbours, and takes sums over similar nodes, where tanh may saturate.
+    The parts are added up, the best fusion in its paper, which samples 15 and 10 neighbours and takes sums
+    over similar nodes, where tanh may saturate.
 
     Examples
     --------
@@ -367,12 +364,10 @@ class MGCCF(BPRRecommender):
     n_layers: int = 2
     similarity_degree: float = 10.0
     dropout: float = 0.2
-    fusion: str = "sum"
 
     def check_params(self) -> None:
         super().check_params()
         check_settings(self, n_layers=1, similarity_degree=0.0, dropout=(0.0, 0.99))
-        check_settings(self, fusion=["sum", "concatenation"])
 
     def build_network(self, interactions: Interactions) -> EmbeddingNetwork:
         return _MGCCF(self, interactions)
@@ -410,8 +405,7 @@ class _MGCCF(EmbeddingNetwork):
         for side in (0, 1):
             z = torch.tanh((graph[2 + side] @ free[side][None])[0] @ self.similar[side])
             s = torch.tanh(free[side] @ self.skip[side])
-            is_sum = self.model.fusion == "sum"
-            fused.append(h[side] + z + s if is_sum else torch.cat((h[side], z, s), dim=1))
+            fused.append(h[side] + z + s)
         return fused[0], fused[1]
 
     def penalised_embeddings(self, embeddings: Embeddings) -> Embeddings:
@@ -484,9 +478,6 @@ class EnsembleBPR(Recommender):
         Donor rule of users. The default ``Jaccard()`` is the paper's, in which a user may be its own donor.
     n_graphs
         Number of sampled graphs to average over, as in the paper; ``None`` for the exact expected graph P A.
-    average
-        ``"scores"``, or ``"probabilities"``: the score of item i is then the mean of the paper's sigma(s_i -
-        s_j) over all items j, in time that grows with the square of the number of items.
     keep
         Probability that a user keeps its own items, see :class:`.NodeCopying`; the paper has 0.
 
@@ -506,7 +497,6 @@ class EnsembleBPR(Recommender):
     base: BPRRecommender
     donors: Any = field(default_factory=Jaccard)
     n_graphs: int | None = None
-    average: str = "scores"
     keep: float = 0.0
 
     def check_params(self) -> None:
@@ -515,7 +505,7 @@ class EnsembleBPR(Recommender):
             raise InputError(name, f"must be a network such as LightGCN(); got {show(self.base)}.")
         if self.n_graphs is not None:
             check_settings(self, n_graphs=1)
-        check_settings(self, average=["scores", "probabilities"], keep=(0.0, 1.0))
+        check_settings(self, keep=(0.0, 1.0))
         self.base.check_params()
 
     def fit_interactions(self, interactions: Interactions, validation: Any, seed: SeedSequence) -> None:
@@ -540,19 +530,8 @@ class EnsembleBPR(Recommender):
 
     def score_positions(self, positions: IntArray) -> Array:
         users, items = self.embedding_stacks()
-        if self.average == "scores":
-            graphs = zip(users, items, strict=True)
-            return np.asarray(sum(u[positions] @ i.T for u, i in graphs) / len(users))
-        scores = [_mean_win_probabilities(users[:, user], items) for user in positions.tolist()]
-        return np.array(scores).reshape(-1, items.shape[1])
-
-
-def _mean_win_probabilities(user: Array, items: Array) -> Array:
-    """Return for each item i the mean over graphs and items j of sigma(s_i - s_j)."""
-    scores = np.einsum("gd,gid->gi", user, items)
-    blocks = row_blocks(scores.shape[1], max(1, MAX_BLOCK_PAIRS // scores.size))
-    parts = [special.expit(scores[:, block, None] - scores[:, None]).mean(axis=(0, 2)) for block in blocks]
-    return np.concatenate(parts)
+        graphs = zip(users, items, strict=True)
+        return np.asarray(sum(u[positions] @ i.T for u, i in graphs) / len(users))
 
 
 def embed_graphs(network: BPRRecommender, matrices: Iterable[sparse.csr_array]) -> EmbeddingStacks:
@@ -570,7 +549,7 @@ class SampledGraphBPR(EnsembleBPR):
 
     Parameters
     ----------
-    base, donors, n_graphs, average, keep
+    base, donors, n_graphs, keep
         As in :class:`.EnsembleBPR`, except that the network is always trained. With ``n_graphs`` the
         expectation is a mean over samples too, as in the paper.
     threshold

@@ -25,6 +25,7 @@ from nodecopy.recommend.ease import LinearRecommender, Moments
 from nodecopy.recommend.tuning import Coordinate
 
 UNIFORM, AUTO = "uniform", "auto"
+MAX_UNIFORM = 10_000
 BONUS_SHARE = 0.75  # the automatic bonus as a multiple of the regression coefficient
 EXPONENTS = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0)
 SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
@@ -114,9 +115,6 @@ class CopyEASE(LinearRecommender):
         return self.user_share, self.item_share
 
     def donor_probabilities(self, train: Interactions, rules: dict[Any, Any] | None = None) -> Sequence[Any]:
-        if self.n_neighbours_ and (isinstance(self.user_donors, str) or isinstance(self.item_donors, str)):
-            hint = "got 'uniform'. Use n_neighbours=None otherwise."
-            raise InputError(f"the sparse form of CopyEASE needs donor rules with few donors; {hint}")
         known: dict[Any, Any] = {} if rules is None else rules
         transpose = Interactions(train.matrix.T, train.item_ids, train.user_ids)
 
@@ -132,15 +130,12 @@ class CopyEASE(LinearRecommender):
     def finish_weights(self, weights: Any, moments: Moments) -> Any:
         """Return B + bonus Q', since A B + bonus A Q' are the scores."""
         Q: Any = moments.Q
-        weights = weights if moments.is_sparse else algebra.in_storage_order(weights)
+        weights = weights if moments.is_sparse else algebra.cast(weights, "single")
         bonus: Any = self.item_bonus
         if bonus == AUTO:
             bonus = BONUS_SHARE * max(0.0, _coefficient(weights, Q))
         if bonus and moments.is_sparse:
             weights = sparse.csr_array((weights + bonus * Q.T).astype(np.float32))
-        elif bonus and Q is None:
-            uniform = algebra.uniform_rule(len(weights), np.float32)
-            weights += algebra.like(np.float32(bonus) * uniform, weights)
         elif bonus:
             places = Q.indices.astype(np.int64), Q.tocoo().row.astype(np.int64)
             weights[places] += algebra.like((bonus * Q.data).astype(np.float32), weights)
@@ -164,10 +159,8 @@ class CopyEASE(LinearRecommender):
         ]
 
 
-def _coefficient(weights: Any, Q: sparse.csr_array | None) -> float:
+def _coefficient(weights: Any, Q: sparse.csr_array) -> float:
     """Return the coefficient of the regression of the weights on Q'."""
-    if Q is None:
-        return float(weights.sum()) / len(weights)
     if isinstance(weights, sparse.csr_array):
         total = (weights * Q.T).sum()
     else:
@@ -176,8 +169,12 @@ def _coefficient(weights: Any, Q: sparse.csr_array | None) -> float:
     return float(total / (Q.data @ Q.data))
 
 
-def donor_matrix(donors: Any, interactions: Interactions) -> sparse.csr_array | None:
-    """Return the donor probabilities of a rule; ``None`` for the uniform rule."""
+def donor_matrix(donors: Any, interactions: Interactions) -> sparse.csr_array:
+    """Return the donor probabilities of a rule; in the uniform one, a single node is its own donor."""
     if isinstance(donors, str):
-        return None
+        n = interactions.n_users
+        if n > MAX_UNIFORM:
+            allowed = f"is possible for at most {MAX_UNIFORM:,} users and items, as a control"
+            raise InputError("donors 'uniform'", f"{allowed}; got {n:,}. Use Jaccard().")
+        return sparse.csr_array((np.ones((n, n)) - np.eye(n)) / (n - 1) if n > 1 else np.ones((1, 1)))
     return NodeCopying(donors).fit(interactions).distribution_.probabilities()

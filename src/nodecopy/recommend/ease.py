@@ -33,14 +33,12 @@ Values = NDArray[np.float64]
 MIN_NEIGHBOURS, DEFAULT_NEIGHBOURS = 10, 100
 BYTES_PER_NEIGHBOUR = 400  # of each item in the sparse form, with donor rules (measured)
 N_SCALED_USERS = 1024  # whose scores give the scale of the low-pass filter
-COLUMNS_PER_BLOCK = 256
-ENTRIES_PER_BLOCK = 2**24  # of a dense users x columns matrix, which the uniform rule needs
 # Parameters on which the moments do not depend
 NO_MOMENTS = (
     *("regularisation", "regularisation_exponent", "item_bonus", "popularity_penalty", "precision"),
     *("low_pass", "low_pass_rank"),
 )
-TOLERANCE, MAX_STEPS = 1e-9, 2000  # of conjugate gradients
+TOLERANCE, MAX_STEPS = 1e-7, 2000  # of conjugate gradients
 MIN_WEIGHT_SHARE = 1e-6  # of a weight in the sparse form; less beside the bonus is rounding
 
 
@@ -52,7 +50,7 @@ class Moments(NamedTuple):
     train: Interactions
     popularity: Values
     filters: dict[Any, Any]  # low-pass filters by their rank
-    Q: sparse.csr_array | None = None  # donor probabilities of items; None for the uniform rule, and in EASE
+    Q: sparse.csr_array | None = None  # donor probabilities of items; None in EASE
 
     @property
     def is_sparse(self) -> bool:
@@ -77,12 +75,13 @@ class LinearRecommender(Recommender):
     n_neighbours_: int | None
 
     is_linear: ClassVar[bool] = True
+    products_: Values | None = None
     _donors: Sequence[Any] | None = None  # donor probabilities of the fit, which a file does not hold
     _fitted_as: str = ""  # the parameters of the fit, except the device
 
     @abstractmethod
     def dense_moments(self, A: sparse.csr_array, P: Any, Q: Any, weights: Any) -> Any:
-        """Return M and C."""
+        """Return M, C, and what the formula of M off the diagonal gives on it."""
 
     @property
     def shares(self) -> tuple[float, float]:
@@ -90,7 +89,7 @@ class LinearRecommender(Recommender):
         return 0.0, 0.0
 
     def donor_probabilities(self, train: Interactions, rules: dict[Any, Any] | None = None) -> Sequence[Any]:
-        """Return donor probabilities of users and of items, ``None`` for the uniform rule."""
+        """Return donor probabilities of users and of items, if there are donors."""
         return None, None
 
     def moments(self, train: Interactions, rules: Any = None) -> Moments:
@@ -102,8 +101,10 @@ class LinearRecommender(Recommender):
             from nodecopy.recommend.sparse_ridge import sparse_moments  # imports numba, which is slow
 
             parts = sparse_moments(train.matrix, P, Q, *self.shares, weights, self.n_neighbours_)
+            self.products_ = None
         else:
-            parts = self.dense_moments(train.matrix, P, Q, weights)
+            *parts, products = self.dense_moments(train.matrix, P, Q, weights)
+            self.products_ = products.astype(np.float64)
         return Moments(*parts, train, relative_popularity(train), {}, Q)
 
     def check_params(self) -> None:
@@ -202,7 +203,7 @@ class LinearRecommender(Recommender):
     def finish_weights(self, weights: Any, moments: Moments) -> Any:
         """Return the weights as they are stored, on the device of the model."""
         factors = self.score_factors(moments.popularity)
-        weights = weights if moments.is_sparse else algebra.in_storage_order(weights)
+        weights = weights if moments.is_sparse else algebra.cast(weights, "single")
         if factors is not None and moments.is_sparse:
             weights.data *= factors[weights.indices]
         elif factors is not None:
@@ -279,7 +280,7 @@ class LinearRecommender(Recommender):
         penalties, weights = self.item_penalties(relative_popularity(train)), self.user_weights(train)
         P, Q = self._donors or self.donor_probabilities(train)
         bonus = getattr(self, "item_bonus_", 0.0)
-        return DonorSystem(train.matrix, penalties, weights, P, Q, *self.shares, bonus)
+        return DonorSystem(train.matrix, penalties, weights, P, Q, *self.shares, bonus, self.products_)
 
     def donor_parts(self, history: IntArray, column: int) -> tuple[NDArray[Any], NDArray[Any]]:
         self.check_params()
@@ -339,8 +340,9 @@ class EASE(LinearRecommender):
     low_pass_, singular_values_
         A matrix F and the singular values of the low-pass filter D^-1 F'F, where D holds the numbers of users
         of the items; ``None`` without a filter.
-    n_neighbours_
-        The number of neighbours of the sparse form, ``None`` for the exact solution.
+    n_neighbours_, products_
+        The number of neighbours of the sparse form, ``None`` for the exact solution, for which the second
+        attribute holds what explanations need.
 
     Examples
     --------
@@ -364,14 +366,12 @@ class EASE(LinearRecommender):
     def dense_moments(self, A: sparse.csr_array, P: Any, Q: Any, weights: Any) -> Any:
         dtype = np.float32 if self.precision == "single" else np.float64
         gram = algebra.gram_matrix(A, weights, dtype=dtype, device=self.device)
-        return gram, gram
+        return gram, gram, algebra.to_numpy(1.0 * gram.diagonal())
 
     def solve_dense(self, M: Any, C: Any, penalties: Any, overwrite: bool) -> Any:
         """Return the solution B, which needs the diagonal of the inverse only."""
-        inverse = algebra.invert_regularised(M, penalties, overwrite=overwrite)
-        # The inverse is symmetric: dividing its rows gives the columns in the order that scores need.
-        weights = inverse.T
-        weights /= -inverse.diagonal()
+        weights = algebra.invert_regularised(M, penalties, overwrite=overwrite)
+        weights /= -1 * weights.diagonal()
         algebra.set_diagonal(weights, 0.0)
         return weights
 
@@ -379,7 +379,8 @@ class EASE(LinearRecommender):
 class DonorSystem:
     """The equations of the weights, from which the parts of donors in a score follow.
 
-    The arguments are as in :func:`.copied_moments`; ``item_bonus`` is the weight of A Q' in the scores.
+    The arguments are as in :func:`.copied_moments`; ``item_bonus`` is the weight of A Q' in the scores, and
+    ``products``, if they are known, are what the formula of M off the diagonal gives on it.
     """
 
     def __init__(
@@ -392,21 +393,25 @@ class DonorSystem:
         user_share: float = 0.0,
         item_share: float = 0.0,
         item_bonus: float = 0.0,
+        products: Values | None = None,
     ) -> None:
         self.A = sparse.csr_array(matrix.astype(np.float64))
         n_users, n_items = self.A.shape
         self.q0, self.q1, self.q2 = 1 - user_share - item_share, user_share, item_share
         self.penalties, self.bonus = np.broadcast_to(regularisation, (n_items,)), item_bonus
         self.w = np.ones(n_users) if weights is None else weights
-        self.P = _as_operator(P, n_users, bool(user_share))
-        self.Q = _as_operator(Q, n_items, bool(item_share or item_bonus))
-        self.W = self.P.T @ self.w  # the expected weight of the users whose donor is each user
-        self._moments, self._products = np.full((2, n_items), np.nan)
+        self.P = sparse.csr_array((n_users, n_users)) if P is None else P.astype(np.float64)
+        self.Q = sparse.csr_array((n_items, n_items)) if Q is None else Q.astype(np.float64)
+        self.A_t, self.P_t, self.Q_t = self.A.T, self.P.T, self.Q.T
+        self.W = self.P_t @ self.w  # the expected weight of the users whose donor is each user
+        counts = self.A_t @ self.w
+        self.moments = self.q0 * counts + self.q1 * (self.A_t @ self.W) + self.q2 * (self.Q @ counts)
+        self.products = products
 
     def parts(self, history: IntArray, item: int, weights: Values | None = None) -> tuple[Values, Values]:
         """Return what each donor user and donor item adds to a score; the sparse form has ``weights``."""
         n_items = self.A.shape[1]
-        bonus = self.bonus * (self.Q.T @ np.eye(1, n_items, item)[0])
+        bonus = self.bonus * (self.Q_t @ np.eye(1, n_items, item)[0])
         a = np.zeros(n_items)
         a[history] = 1
         is_input = np.ones(n_items, bool)
@@ -416,81 +421,37 @@ class DonorSystem:
         t = np.zeros(n_items)
         t[columns] = self._solve(a[columns], columns)
         y = self.w * self.A[:, [item]].toarray()[:, 0]
-        users = (self.A @ t) * (self.q0 * y + self.q1 * (self.P.T @ y))
-        items = self.q2 * (self.Q.T @ t) * (self.A.T @ y) + bonus * a
+        users = (self.A @ t) * (self.q0 * y + self.q1 * (self.P_t @ y))
+        items = self.q2 * (self.Q_t @ t) * (self.A_t @ y) + bonus * a
         return np.asarray(users), np.asarray(items)
 
     def _solve(self, right: Values, columns: IntArray) -> Values:
         """Return (M_SS + lambda I)^-1 b by conjugate gradients."""
-        A, P, w, A_S, Q_S = self.A, self.P, self.w, self.A[:, columns], self.Q[columns]
-        A_t, P_t, A_St, Q_St = A.T, P.T, A_S.T, Q_S.T
-        (moment, product), penalties = self._diagonal(columns), self.penalties[columns]
+        scale, t = (self.moments + self.penalties)[columns], np.zeros((self.A.shape[1], 1))
+        if self.products is None:  # the sparse form has few columns
+            products = self._multiply(sparse.eye_array(len(t), format="csc")[:, columns].toarray())[
+                columns
+            ].diagonal()
+        else:
+            products = self.products[columns]
 
         def multiply(v: Values) -> Values:
-            own = A_S @ v
-            donor = P @ own
-            x = w * (self.q0 * own + self.q1 * donor + self.q2 * (A @ (Q_St @ v)))
-            same_donor = self.q1 * self.q1 * (self.W * own - P_t @ (w * donor))
-            result = A_St @ (self.q0 * x + self.q1 * (P_t @ x) + same_donor) + self.q2 * (Q_S @ (A_t @ x))
-            return np.asarray(result + (moment - product + penalties) * v)
+            t[columns, 0] = v
+            return np.asarray(self._multiply(t)[columns, 0] + (scale - products) * v)
 
-        n, scale = len(columns), moment + penalties
-        operator = LinearOperator((n, n), matvec=multiply, dtype=np.float64)
-        jacobi = LinearOperator((n, n), matvec=lambda v: v / scale, dtype=np.float64)
+        operator = LinearOperator((len(columns),) * 2, matvec=multiply, dtype=np.float64)
+        jacobi = LinearOperator(operator.shape, matvec=lambda v: v / scale, dtype=np.float64)
         solution, n_failed = cg(operator, right, rtol=TOLERANCE, maxiter=MAX_STEPS, M=jacobi)
         if n_failed:
             fault = f"conjugate gradients did not converge in {n_failed:,} steps"
             warn_about_data(f"the parts of donors are approximate: {fault}.", "regularisation")
         return np.asarray(solution)
 
-    def _diagonal(self, columns: IntArray) -> tuple[Values, Values]:
-        """Return the diagonal of M at some items, and that of the formula off the diagonal."""
-        unknown = columns[np.isnan(self._moments[columns])]
-        counts = self.A.T @ self.w
-        is_dense = isinstance(self.P, UniformDonors) or isinstance(self.Q, UniformDonors)
-        step = min(COLUMNS_PER_BLOCK, 1 + ENTRIES_PER_BLOCK // len(self.w) if is_dense else COLUMNS_PER_BLOCK)
-        for part in algebra.row_blocks(len(unknown), step):
-            block = unknown[part]
-            A: Any = self.A[:, block]
-            unit: Any = sparse.eye_array(self.A.shape[1], format="csc")[:, block]
-            if is_dense:
-                A, unit = A.toarray(), unit.toarray()
-            donor = self.P @ A
-            x = self.q0 * A + self.q1 * donor + self.q2 * (self.A @ (self.Q.T @ unit))
-            own, same_donor = A.T @ self.w, A.T @ self.W
-            self._moments[block] = self.q0 * own + self.q1 * same_donor + self.q2 * (self.Q[block] @ counts)
-            squares = (x * x).T @ self.w - self.q1**2 * ((donor * donor).T @ self.w)
-            self._products[block] = squares + self.q1**2 * same_donor
-        return self._moments[columns], self._products[columns]
-
-
-class UniformDonors:
-    """Equal donor probabilities of the other n - 1 nodes as an operator without an n x n matrix."""
-
-    def __init__(self, n: int) -> None:
-        self.n = n
-
-    def __matmul__(self, values: Values) -> Values:
-        return np.asarray((values.sum(axis=0) - values) / (self.n - 1))
-
-    @property
-    def T(self) -> UniformDonors:  # noqa: N802
-        return self
-
-    def __getitem__(self, rows: IntArray) -> LinearOperator:
-        def spread(v: Values) -> Values:
-            full = np.zeros(self.n)
-            full[rows] = v.ravel()
-            return np.asarray(self @ full)
-
-        shape = len(rows), self.n
-        return LinearOperator(shape, lambda v: (self @ v.ravel())[rows], spread, dtype=np.float64)
-
-
-def _as_operator(probabilities: sparse.csr_array | None, n: int, is_used: bool) -> Any:
-    """Return donor probabilities as a matrix, of zeros where nothing is copied, or as an operator."""
-    if not is_used:
-        return sparse.csr_array((n, n))
-    if probabilities is not None:
-        return sparse.csr_array(probabilities.astype(np.float64))
-    return UniformDonors(n) if n > 1 else sparse.csr_array(np.ones((1, 1)))
+    def _multiply(self, t: Values) -> Values:
+        """Return the product of the formula of M off the diagonal with some columns."""
+        w, own = self.w[:, None], self.A @ t
+        donor = self.P @ own
+        x = w * (self.q0 * own + self.q1 * donor + self.q2 * (self.A @ (self.Q_t @ t)))
+        same_donor = self.q1 * self.q1 * (self.W[:, None] * own - self.P_t @ (w * donor))
+        users = self.q0 * x + self.q1 * (self.P_t @ x) + same_donor
+        return np.asarray(self.A_t @ users + self.q2 * (self.Q @ (self.A_t @ x)))

@@ -16,10 +16,11 @@ from scipy import sparse
 from nodecopy._core.arrays import Array, Singles, index_dtype, keep_entries
 from nodecopy._core.kernels import njit
 from nodecopy._core.parallel import map_on_cores
-from nodecopy.recommend.algebra import count_users, row_blocks
+from nodecopy.recommend.algebra import count_users, row_blocks, scaled_transpose
 
 ROWS_PER_TASK = 2048
 SYSTEMS_PER_TASK = 64
+ROWS_PER_PRODUCT = 128
 ENTRIES_PER_NEIGHBOUR = 4  # in each row of the moments
 
 
@@ -43,15 +44,15 @@ def sparse_moments(
     def total(*terms: tuple[float, sparse.csr_array], has_diagonal: bool = True) -> sparse.csr_array:
         return largest_sums(terms, 2 * n_entries, importance, has_diagonal)
 
-    weighted = _scale_rows(A, w)
-    G, counts = product(weighted.T, A), np.asarray(weighted.sum(axis=0))
+    weighted = scaled_transpose(A, w)
+    G, counts = product(weighted, A), np.asarray(weighted.sum(axis=1))
     diagonal, S_terms, C_terms = q0 * counts, [(q0 * q0 / 2, G)], [(q0, G)]
     if q1 and P is not None:
-        by_donor = _scale_rows(A, P.T @ w)
-        diagonal = diagonal + q1 * np.asarray(by_donor.sum(axis=0))
-        H = product(weighted.T, product(P, A))
+        by_donor = scaled_transpose(A, P.T @ w)
+        diagonal = diagonal + q1 * np.asarray(by_donor.sum(axis=1))
+        H = product(weighted, product(P, A))
         C_terms += [(q1, H)]
-        S_terms += [(q0 * q1, H), (q1 * q1 / 2, product(by_donor.T, A))]
+        S_terms += [(q0 * q1, H), (q1 * q1 / 2, product(by_donor, A))]
         del H
     has_items = bool(q2 and Q is not None)
     S = total(*S_terms, has_diagonal=has_items)
@@ -87,11 +88,6 @@ def solve_sparse(
     data = np.concatenate(list(map_on_cores(solve, blocks)))
     B_t = sparse.csr_array((data, targets.indices, targets.indptr), shape=targets.shape)
     return sparse.csr_array(B_t.T)
-
-
-def _scale_rows(matrix: sparse.csr_array, scale: Array) -> sparse.csr_array:
-    data = matrix.data * np.repeat(scale.astype(np.float32), np.diff(matrix.indptr))
-    return sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def largest_products(
@@ -163,6 +159,23 @@ def solve_neighbourhoods(
         solutions = np.linalg.solve(systems, targets)[:, :, 0]
         parts.append(solutions[np.arange(width) < sizes[:, None]])
     return np.concatenate(parts)
+
+
+def add_sparse_product(total: Array, left: sparse.csr_array, right: sparse.csr_array) -> None:
+    """Add the product of two sparse matrices to a dense one."""
+    csr = left.indptr, left.indices, left.data, right.indptr, right.indices, right.data
+    blocks = row_blocks(len(total), ROWS_PER_PRODUCT)
+    list(map_on_cores(lambda rows: _add_rows(*csr, rows.start, rows.stop, total), blocks))
+
+
+@njit(cache=True, nogil=True)
+def _add_rows(left_indptr, left_indices, left_data, indptr, indices, data, start, stop, total):
+    for row in range(start, stop):
+        out = total[row]
+        for e in range(left_indptr[row], left_indptr[row + 1]):
+            middle, factor = left_indices[e], left_data[e]
+            for f in range(indptr[middle], indptr[middle + 1]):
+                out[indices[f]] += factor * data[f]
 
 
 @njit(cache=True, nogil=True)

@@ -62,8 +62,7 @@ def tune(model: Any, interactions: InteractionsLike, validation: Any, budget: in
     model.set_params(**best.settings)
     names = "settings", f"recall@{k}", f"ndcg@{k}"
     model.tuning_ = [dict(zip(names, (trial.settings, *trial.means), strict=True)) for trial in search.trials]
-    shown = {name: value if isinstance(value, str) else f"{value:g}" for name, value in best.settings.items()}
-    chosen = ", ".join(f"{name}={value}" for name, value in shown.items())
+    chosen = ", ".join(f"{name}={_show(value)}" for name, value in best.settings.items())
     (recall, ndcg), (first_recall, first_ndcg) = best.means, search.trials[0].means
     log_decision(
         f"{type(model).__name__} was tuned with {len(search.trials)} settings on "
@@ -71,6 +70,12 @@ def tune(model: Any, interactions: InteractionsLike, validation: Any, budget: in
         f"(before: {first_recall:.4f}), ndcg@{k} {ndcg:.4f} ({first_ndcg:.4f}).",
         *(["budget"] if len(search.trials) == budget else []),
     )
+    if curves := search.curves(best):
+        log_decision(f"validation curves, {' + '.join(names[1:])} around the choice: {'; '.join(curves)}.")
+
+
+def _show(value: Any) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
 
 
 def _hold_out(train: Interactions, validation: Any, rng: Rng) -> tuple[Interactions, Interactions]:
@@ -116,15 +121,19 @@ class Search:
     trials: list[ScoredSettings] = field(default_factory=list)
     shared: dict[str, Any] = field(default_factory=dict)  # what fits share
 
-    def run(self) -> ScoredSettings:
-        """Return the best trial."""
+    def coordinates(self) -> list[Coordinate]:
+        """Return the coordinates whose values are numbers, or among those to try."""
         params = self.model.get_params()
 
         def is_allowed(part: Coordinate) -> bool:
             values = [params[name] for name in part.names]
             return all(isinstance(value, (int, float)) or value in part.values for value in values)
 
-        coordinates = [part for part in self.model.coordinates() if part.names and is_allowed(part)]
+        return [part for part in self.model.coordinates() if part.names and is_allowed(part)]
+
+    def run(self) -> ScoredSettings:
+        """Return the best trial."""
+        params, coordinates = self.model.get_params(), self.coordinates()
         start = {name: params[name] for part in coordinates for name in part.names}
         steps = track(range(self.budget), "setting")
         before, best = None, self.fit(start, steps)
@@ -136,6 +145,21 @@ class Search:
         for _ in steps:  # the rest of the budget is not needed
             pass
         return best
+
+    def curves(self, best: ScoredSettings) -> list[str]:
+        """Return recall + NDCG by the values tried for each coordinate, with the best ones of all others."""
+        curves = []
+        for names, values in self.coordinates():
+            scores = [
+                (value, sum(trial.means))
+                for value in values
+                for trial in self.trials
+                if trial.settings == best.settings | dict.fromkeys(names, value)
+            ]
+            points = [f"{_show(value)}: {score:.4f}" for value, score in scores]
+            if len(points) > 1:
+                curves.append(f"{' and '.join(names)} {', '.join(points)}")
+        return curves
 
     def climb(self, best: ScoredSettings, coordinate: Coordinate, steps: Iterator[int]) -> ScoredSettings:
         """Follow a coordinate upwards, or else downwards, as long as the score improves."""
