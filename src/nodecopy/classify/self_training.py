@@ -11,21 +11,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nodecopy._core.checks import check_choice, check_integer, check_mapping, check_real, list_names, show
+from nodecopy._core.linalg import one_blas_thread
 from nodecopy._core.messages import log_decision, log_decisions_once, mute_decisions, warn_about_data
 from nodecopy._core.parallel import track
 from nodecopy._core.random import child
 from nodecopy.classify.base import MAX_ROUNDS, Classifier, ClassifierSeeds, Prediction, Trial, check_trials
 from nodecopy.classify.own_networks import wrap_factory
 from nodecopy.classify.vote import (
-    MIN_PER_CLASS,
     PooledRegressions,
     Vote,
     Voters,
-    class_scales,
     digest_graph,
     last_best,
-    mix_sizes,
-    most_confident,
     normalise,
 )
 from nodecopy.errors import InputError
@@ -35,6 +32,7 @@ from nodecopy.nn.networks import check_features
 from nodecopy.nn.training import check_device
 
 TINY = np.finfo(np.float64).tiny
+MIN_PER_CLASS = 5  # unlabelled nodes per class below which sizes of classes are not estimated
 RECOMMENDED_BASE = (
     "The recommended method with a network of your own is "
     "SelfTraining(BayesianGCN(NodeCopying(KeepByDegree(SameLabel())), 5, base=build))."
@@ -110,8 +108,6 @@ class SelfTraining(Classifier):
     base: Classifier | Factory | str | None = None
     n_rounds: int = 4
     _: KW_ONLY
-    share: float | None = None
-    balance: float | None = None
     class_weight: str | Mapping[Any, float] | None = None
     features: str | None = None
     weights: str | None = None
@@ -147,16 +143,14 @@ class SelfTraining(Classifier):
         best = last_best(scores, self.n_rounds)
         details = {"pseudo_label_rounds": best} | ({"round_accuracy": scores} if scores else {})
         chosen = rounds[best]
-        return replace(chosen, details={**chosen.details, **details, **self._settings(trial)})
+        return replace(chosen, details={**chosen.details, **details})
 
     def _fit_vote(self, trial: Trial, keep_networks: bool) -> Prediction:
         scalings = {"features": self.features, "weights": self.weights}
         given = {name: value for name, value in scalings.items() if value is not None}
-        settings = self._settings(trial)
-        factors = self._class_factors(trial)
-        vote = Vote(trial, Voters(trial, given, self.device), settings["share"], settings["balance"])
-        prediction = vote.predict(vote.fit(self.n_rounds), factors, keep_networks=keep_networks)
-        return replace(prediction, details=prediction.details | settings)
+        factors, vote = self._class_factors(trial), Vote(trial, Voters(trial, given, self.device))
+        with one_blas_thread():
+            return vote.predict(vote.fit(self.n_rounds), factors, keep_networks=keep_networks)
 
     def _class_factors(self, trial: Trial) -> NDArray[np.float64] | None:
         """Return the weights of classes in the prediction; ``None`` if F1 chooses them."""
@@ -174,12 +168,7 @@ class SelfTraining(Classifier):
     def _check_parameters(self) -> Classifier | None:
         """Check everything before anything is trained; return the base that was given, if any."""
         check_integer(self.n_rounds, "n_rounds of SelfTraining", low=0, high=MAX_ROUNDS - 1)
-        for name in ("share", "balance"):
-            if getattr(self, name) is not None:
-                check_real(getattr(self, name), f"{name} of SelfTraining", low=0, high=1)
         check_device(self.device)
-        if self.share == 0:
-            raise InputError("share of SelfTraining", "must be above 0; got 0. n_rounds=0 is the base alone.")
         if isinstance(self.class_weight, Mapping):
             allowed = "a mapping from labels to weights, or 'f1'"
             for weight in check_mapping(self.class_weight, "class_weight of SelfTraining", allowed).values():
@@ -201,11 +190,11 @@ class SelfTraining(Classifier):
 
     def _add_pseudo_labels(self, trial: Trial, prediction: Prediction, number: int) -> Trial:
         """Return the problem of a round: labels, pseudo-labels, and a seed of its own."""
-        free, settings = np.setdiff1d(np.arange(trial.graph.n_nodes), trial.labelled), self._settings(trial)
-        p = prediction.probabilities
-        scales = class_scales(p[free], _class_sizes(p[free], settings["balance"]))
+        free, p = np.setdiff1d(np.arange(trial.graph.n_nodes), trial.labelled), prediction.probabilities
+        scarcity = float((trial.n_classes / len(trial.train)) ** 0.5)  # at most 1: each class has a label
+        scales = class_scales(p[free], _class_sizes(p[free], scarcity))
         scaled = normalise(p * scales).astype(np.float32) if (scales != 1).any() else p
-        numbers = settings["share"] * _class_sizes(scaled[free], settings["balance"])
+        numbers = (0.8 - 0.4 * scarcity) * _class_sizes(scaled[free], scarcity)
         nodes = free[most_confident(scaled[free], numbers)]
         # All pseudo-labels together weigh at most as much as all labels.
         n_labels = len(trial.train)
@@ -214,15 +203,6 @@ class SelfTraining(Classifier):
         seed = child(trial.rng, ClassifierSeeds.SELF_TRAINING, number)
         codes = scaled[nodes].argmax(axis=1)
         return trial.with_pseudo_labels(nodes, codes, weights=weights, predictions=scaled, rng=seed)
-
-    def _settings(self, trial: Trial) -> dict[str, float]:
-        """Return the parameters that depend on the number of labels unless they are given."""
-        scarcity = float((trial.n_classes / len(trial.train)) ** 0.5)  # at most 1: each class has a label
-        balance = scarcity / 2 if self.base is None else scarcity
-        return {
-            "share": 0.8 - 0.4 * scarcity if self.share is None else self.share,
-            "balance": balance if self.balance is None else self.balance,
-        }
 
     def predict_graph(self, graph: Graph) -> ArrayLike | Prediction:
         networks = self.check_fitted().networks
@@ -267,5 +247,25 @@ class SelfTraining(Classifier):
 
 
 def _class_sizes(probabilities: Probabilities, balance: float) -> NDArray[np.float64]:
-    n_predicted = np.bincount(probabilities.argmax(axis=1), minlength=probabilities.shape[1])
-    return mix_sizes(n_predicted, balance)
+    """Return sizes of classes between predicted and, with ``balance`` 1, equal ones."""
+    sizes = np.bincount(probabilities.argmax(axis=1), minlength=probabilities.shape[1]).astype(np.float64)
+    return np.asarray(sizes ** (1.0 - balance) * (sizes.sum() / len(sizes)) ** balance)
+
+
+def class_scales(probabilities: Probabilities, sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return factors of class probabilities with which they add up to the sizes of classes."""
+    scale, n = np.ones(probabilities.shape[1]), len(probabilities)
+    if n < MIN_PER_CLASS * len(scale):  # too few to estimate sizes of classes
+        return scale
+    of_free, target = probabilities.astype(np.float64), np.maximum(sizes, 1)
+    target = target * (n / target.sum())
+    for _ in range(20):  # it converges in fewer steps
+        scale *= target / np.maximum(normalise(of_free * scale).sum(axis=0), TINY)
+    return scale
+
+
+def most_confident(probabilities: Array, numbers: Array) -> NDArray[np.int64]:
+    """Return so many rows of each predicted class, those with the largest probability."""
+    order = np.argsort(-probabilities.max(axis=1), kind="stable")
+    predicted = probabilities[order].argmax(axis=1)
+    return np.concatenate([order[predicted == c][: int(np.ceil(n))] for c, n in enumerate(numbers)])

@@ -17,6 +17,7 @@ from scipy.special import softmax
 
 from nodecopy._core.arrays import as_matrix
 from nodecopy._core.checks import check_vector
+from nodecopy._core.linalg import one_blas_thread
 from nodecopy._core.messages import log_decision
 from nodecopy._core.random import child, generator
 from nodecopy.classify.base import ClassifierSeeds, Prediction, Trial, entropy
@@ -39,15 +40,14 @@ from nodecopy.nn.training import LabelledNodes
 PROPAGATED, CONNECTIONS, LABELS = "propagated", "connections", "labels"
 VIEWS = {"features": SGC(n_steps=0), "two hops": SGC(0.0, n_steps=2), PROPAGATED: SGC()}
 N_FOLDS = 5  # of the training nodes of each class, to compare voters
-RIDGE = 2.0  # of the weights; the likelihoods of a handful of labels are noisy
+RIDGE = 0.5  # of the weights; the likelihoods of a handful of labels are noisy
 PRIOR = 0.05  # weight of each voter without evidence, beside 1 for the propagated features
-N_STEPS = 30  # of label propagation
+PSEUDO_WEIGHT = 4.0  # of the pseudo-labels of a class together, per weight of its labels
+HALF_TRUST = 5.0  # further labels per class with which what is estimated counts half
 MIN_PROBABILITY = 1e-4  # no voter has a veto
 N_CANDIDATES = 2500  # nodes that may get pseudo-labels, which bounds the time
-PSEUDO_WEIGHT = 4.0  # of all pseudo-labels together, per weight of all labels
-MIN_PER_CLASS = 5  # unlabelled nodes per class below which sizes of classes are not estimated
+N_EM_STEPS = 100  # enough to converge
 TINY = np.finfo(np.float64).tiny  # divisor in place of a sum that is zero
-CPU = torch.device("cpu")
 MAX_NODES_FOR_CONNECTIONS = 100_000  # the singular vectors of larger graphs take minutes
 FACTORS = np.exp(np.linspace(0, 4, 41))  # of a class's probabilities, compared by F1
 Array: TypeAlias = NDArray[Any]
@@ -62,7 +62,10 @@ class FittedVoters:
 
 
 class Voters:
-    """The voters for a graph: regressions on ``rows`` by name, and label propagation."""
+    """The voters for a graph: regressions on ``rows`` by name, and label propagation.
+
+    Classes have equal weights in their training, so that they predict as if classes were equally large.
+    """
 
     def __init__(self, trial: Trial, settings: dict[str, Any], device: str) -> None:
         graph, weights = trial.graph, settings.get("weights", "auto")
@@ -87,21 +90,18 @@ class Voters:
     def fit(self, chains: Sequence[LabelledNodes]) -> list[FittedVoters]:
         """Return the voters for each chain of training nodes."""
         shape = (self.matrix.shape[0], len(chains), self.n_classes)
-        own, strength = np.zeros(shape, np.float32), VIEWS[PROPAGATED].C
-        for number, chain in enumerate(chains):
-            own[chain.nodes, number] = chain.labels * np.asarray(chain.weights)[:, None]
-        flat = propagate(self.matrix, own.reshape(shape[0], -1), 1 - DEFAULT_ALPHA, N_STEPS, self.device)
+        own, view = np.zeros(shape, np.float32), VIEWS[PROPAGATED]
+        balanced = [weigh_classes_equally(chain) for chain in chains]
+        for number, (chain, weights) in enumerate(zip(chains, balanced, strict=True)):
+            own[chain.nodes, number] = chain.labels * weights[:, None]
+        flat = propagate(self.matrix, own.reshape(shape[0], -1), 1 - DEFAULT_ALPHA, view.n_steps, self.device)
         fitted = []
-        for chain, scores in zip(chains, flat.reshape(shape).transpose(1, 0, 2), strict=True):
-            weights = np.asarray(chain.weights)
-            weights = weights * (self.n_classes / weights.sum())
+        for number, (chain, weights) in enumerate(zip(chains, balanced, strict=True)):
             solutions = [
-                softmax_regressions(
-                    rows[chain.nodes].astype(np.float64), chain.labels, (strength,), weights, CPU
-                )[0]
+                softmax_regressions(rows[chain.nodes], chain.labels, (view.C,), weights)[0]
                 for rows in self.rows.values()
             ]
-            fitted.append(FittedVoters(solutions, scores))
+            fitted.append(FittedVoters(solutions, flat.reshape(shape)[:, number]))
         return fitted
 
     def predict(self, fitted: FittedVoters, nodes: Any = slice(None)) -> Array:
@@ -115,19 +115,20 @@ class Voters:
 
 @dataclass(frozen=True, eq=False)
 class VoteRound:
-    """A round: voters with all labels, log-probabilities of held-out labels, weights, and pseudo-labels."""
+    """A round: voters with all labels, log-probabilities of held-out labels, weights, sizes, pseudo-labels."""
 
     fitted: FittedVoters
     held_out: Array
     weights: Array
+    sizes: Array
     n_pseudo_labels: list[int]
 
 
 class Vote:
     """Self-training of the voters of a trial, with all labels and without those of each fold."""
 
-    def __init__(self, trial: Trial, voters: Voters, share: float, balance: float) -> None:
-        self.trial, self.voters, self.share, self.balance = trial, voters, share, balance
+    def __init__(self, trial: Trial, voters: Voters) -> None:
+        self.trial, self.voters = trial, voters
         train, free = trial.train, np.setdiff1d(np.arange(trial.graph.n_nodes), trial.labelled)
         if len(free) > N_CANDIDATES:
             rng = generator(child(trial.rng, ClassifierSeeds.SELF_TRAINING))
@@ -139,6 +140,9 @@ class Vote:
         validation = train[:0] if trial.validation is None else trial.validation
         self.held_out = [validation, *(train[folds == fold] for fold in range(folds.max() + 1))]
         self.truth = trial.codes[np.concatenate(self.held_out)]
+        self.frequencies = np.bincount(trial.codes[trial.labelled]) / len(trial.labelled)
+        n_further = len(trial.labelled) / trial.n_classes - 1
+        self.trust = n_further / (n_further + HALF_TRUST)
 
     def fit(self, n_rounds: int) -> list[VoteRound]:
         """Return the rounds; the pool of each has its voters and those of the first round."""
@@ -150,54 +154,56 @@ class Vote:
             fitted, prior = self.voters.fit(labelled), self.voters.prior
             base = base or fitted
             logs = [self._predict(*pair) for pair in zip(fitted, base, self.held_out, strict=True)]
-            prior = np.append(prior, 0 * prior) if number else prior
-            weights = fit_weights(np.concatenate(logs, axis=1), self.truth, prior)
-            pooled = [
-                pool(self._predict(*pair, self.candidates), weights)
-                for pair in zip(fitted, base, strict=True)
-            ]
-            n_labels = len(self.trial.train)
-            codes = labelled[0].labels[n_labels:].argmax(axis=1)
+            prior = np.append((1 - self.trust) * prior, self.trust * prior) if number else prior
+            weights = fit_weights(np.concatenate(logs, axis=1), self.truth, prior, self.frequencies)
+            of_free = [self._predict(*pair, self.candidates) for pair in zip(fitted, base, strict=True)]
+            sizes = [self._estimate_sizes(pool(part, weights)) for part in of_free]
+            pooled = [pool(part, weights, size) for part, size in zip(of_free, sizes, strict=True)]
+            codes = labelled[0].labels[len(self.trial.train) :].argmax(axis=1)
             counts = np.bincount(codes, minlength=self.trial.n_classes).tolist()
-            rounds.append(VoteRound(fitted[0], np.concatenate(logs, axis=1), weights, counts))
+            rounds.append(VoteRound(fitted[0], np.concatenate(logs, axis=1), weights, sizes[0], counts))
         return rounds
 
     def _predict(self, fitted: FittedVoters, base: FittedVoters, nodes: Any = slice(None)) -> Array:
         parts = [fitted] if fitted is base else [fitted, base]
         return np.concatenate([self.voters.predict(part, nodes) for part in parts])
 
+    def _estimate_sizes(self, likelihoods: Array) -> Array:
+        """Return the shares of classes, by EM, drawn towards the frequencies of the labels."""
+        sizes = self.frequencies
+        for _ in range(N_EM_STEPS if len(likelihoods) else 0):
+            predicted = normalise(likelihoods * sizes).mean(axis=0)
+            sizes = self.trust * predicted + (1 - self.trust) * self.frequencies
+        return sizes
+
     def _label(self, train: NDArray[np.int64], pooled: Array | None) -> LabelledNodes:
-        """Return a chain's labels, and pseudo-labels by its prediction of the candidates."""
-        one_hot, weights = np.eye(self.trial.n_classes), np.ones(len(train))
-        nodes, codes = train, self.trial.codes[train]
-        if pooled is not None:
-            sizes = mix_sizes(pooled.sum(axis=0), self.balance)
-            scaled = normalise(pooled * class_scales(pooled, sizes))
-            rows = most_confident(scaled, self.share * sizes)
-            weight = min(1.0, PSEUDO_WEIGHT * len(train) / max(1, len(rows)))
-            nodes = np.append(nodes, self.candidates[rows])
-            codes, weights = (
-                np.append(codes, scaled[rows].argmax(axis=1)),
-                np.append(weights, rows * 0 + weight),
-            )
-        return LabelledNodes(nodes, one_hot[codes], weights)
+        """Return a chain's labels, and as pseudo-labels its predictions of the candidates."""
+        codes, n_classes = self.trial.codes[train], self.trial.n_classes
+        if pooled is None:
+            return LabelledNodes(train, np.eye(n_classes)[codes], np.ones(len(train)))
+        pseudo, (second, first) = pooled.argmax(axis=1), np.sort(pooled, axis=1)[:, -2:].T
+        # A pseudo-label weighs as much as its class is more probable than any other.
+        totals, n_labels = np.bincount(pseudo, first - second, n_classes), np.bincount(codes)
+        scales = np.minimum(1.0, PSEUDO_WEIGHT * n_labels / np.maximum(totals, TINY))
+        weights = np.append(np.ones(len(train)), scales[pseudo] * (first - second))
+        nodes = np.append(train, self.candidates)
+        return LabelledNodes(nodes, np.eye(n_classes)[np.append(codes, pseudo)], weights)
 
     def predict(
         self, rounds: Sequence[VoteRound], factors: Array | None, *, keep_networks: bool
     ) -> Prediction:
         """Return the prediction by the best round; ``factors`` are chosen if they are ``None``."""
         n_classes, names, n_validation = self.trial.n_classes, self.voters.names, len(self.held_out[0])
-        pools, scores = [pool(each.held_out, each.weights) for each in rounds], []
+        pools, scores = [pool(each.held_out, each.weights, each.sizes) for each in rounds], []
         if n_validation:
             scores = [float((p.argmax(axis=1) == self.truth)[:n_validation].mean()) for p in pools]
         best = last_best(scores, len(rounds) - 1)
         chosen, held_out = rounds[best], pools[best]
         logs = self._predict(chosen.fitted, rounds[0].fitted)
         if factors is None:
-            factors = choose_factors(pool(logs[:, self.candidates], chosen.weights))
-        probabilities = softmax(np.tensordot(chosen.weights, logs, 1) + np.log(factors), axis=1).astype(
-            np.float32
-        )
+            factors = choose_factors(pool(logs[:, self.candidates], chosen.weights, chosen.sizes))
+        scales = chosen.sizes * factors
+        probabilities = pool(logs, chosen.weights, scales).astype(np.float32)
         predicted, total = (held_out * factors).argmax(axis=1), chosen.weights.sum()
         is_right = [(predicted == c)[self.truth == c] for c in range(n_classes)]
         details = {
@@ -207,27 +213,34 @@ class Vote:
                 zip(names, chosen.weights.reshape(-1, len(names)).sum(axis=0).tolist(), strict=True)
             ),
             "weight_without_pseudo_labels": float(chosen.weights[len(names) :].sum() / max(total, TINY)),
+            "class_sizes": chosen.sizes.tolist(),
             "held_out_recall": [float(right.mean()) if len(right) else None for right in is_right],
             "class_weight": factors.tolist(),
         } | ({"round_accuracy": scores} if scores else {})
         networks = (
-            self._keep(chosen, rounds[0], factors) if keep_networks and self.voters.embeddings else None
+            self._keep(chosen, rounds[0], scales) if keep_networks and self.voters.embeddings else None
         )
-        return Prediction(probabilities, mean_entropy(logs, chosen.weights, factors), details, networks)
+        return Prediction(probabilities, mean_entropy(logs, chosen.weights, scales), details, networks)
 
-    def _keep(self, chosen: VoteRound, base: VoteRound, factors: Array) -> PooledRegressions:
+    def _keep(self, chosen: VoteRound, base: VoteRound, scales: Array) -> PooledRegressions:
         """Return the voters that predict on other graphs, those that read features."""
         embeddings, names = self.voters.embeddings, self.voters.names
         parts = [chosen] if chosen is base else [chosen, base]
         is_kept = np.tile(np.arange(len(names)) < len(embeddings), len(parts))
-        prior = np.append(self.voters.prior, 0 * self.voters.prior)[: len(is_kept)]
-        weights = fit_weights(chosen.held_out[is_kept], self.truth, prior[is_kept])
+        prior = np.tile(self.voters.prior, len(parts))[is_kept] / len(parts)
+        weights = fit_weights(chosen.held_out[is_kept], self.truth, prior, self.frequencies)
         regressions = [
             EmbeddingRegression(embedding, *solution)
             for part in parts
             for embedding, solution in zip(embeddings, part.fitted.solutions, strict=False)
         ]
-        return PooledRegressions(tuple(regressions), weights, factors, digest_graph(self.trial.graph))
+        return PooledRegressions(tuple(regressions), weights, scales, digest_graph(self.trial.graph))
+
+
+def weigh_classes_equally(chain: LabelledNodes) -> Array:
+    """Return weights of nodes that add up to one in each class, in the given proportions."""
+    weights = np.asarray(chain.weights)
+    return np.asarray(weights / (chain.labels @ (weights @ chain.labels)))
 
 
 def propagate(matrix: Any, own: Array, restart: float, n_steps: int, device: str) -> Array:
@@ -258,30 +271,6 @@ def last_best(scores: Sequence[float], last: int) -> int:
     return last - int(np.argmax(scores[::-1])) if scores else last
 
 
-def mix_sizes(sizes: Array, balance: float) -> Array:
-    """Return sizes of classes between predicted and equal ones."""
-    return np.asarray(sizes ** (1.0 - balance) * (sizes.sum() / len(sizes)) ** balance)
-
-
-def class_scales(probabilities: Array, sizes: Array) -> Array:
-    """Return factors of class probabilities with which they add up to the sizes of classes."""
-    scale, n = np.ones(probabilities.shape[1]), len(probabilities)
-    if n < MIN_PER_CLASS * len(scale):  # too few to estimate sizes of classes
-        return scale
-    of_free, target = probabilities.astype(np.float64), np.maximum(sizes, 1)
-    target = target * (n / target.sum())
-    for _ in range(20):  # it converges in fewer steps
-        scale *= target / np.maximum(normalise(of_free * scale).sum(axis=0), TINY)
-    return scale
-
-
-def most_confident(probabilities: Array, numbers: Array) -> NDArray[np.int64]:
-    """Return so many rows of each predicted class, those with the largest probability."""
-    order = np.argsort(-probabilities.max(axis=1), kind="stable")
-    predicted = probabilities[order].argmax(axis=1)
-    return np.concatenate([order[predicted == c][: int(np.ceil(n))] for c, n in enumerate(numbers)])
-
-
 def assign_folds(codes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the fold of each training node, -1 for the only node of a class; folds have equal classes."""
     folds = np.full(len(codes), -1)
@@ -292,17 +281,13 @@ def assign_folds(codes: NDArray[np.int64]) -> NDArray[np.int64]:
     return folds
 
 
-def fit_weights(logs: Array, codes: NDArray[np.int64], prior: Array) -> Array:
-    """Return weights, at least 0, that maximise the likelihood of held-out labels, shrunk to the prior.
-
-    The probabilities of the pool are proportional to the product of those of the voters, each to the power
-    of its weight; ``logs`` is [voter, node, class].
-    """
+def fit_weights(logs: Array, codes: NDArray[np.int64], prior: Array, sizes: Array) -> Array:
+    """Return weights, at least 0, that maximise the likelihood of held-out labels, shrunk to the prior."""
     chosen, centred = np.arange(len(codes)), logs.astype(np.float64)
     centred -= centred.mean(axis=2, keepdims=True)
 
     def evaluate(weights: Array) -> tuple[float, Array]:
-        p = pool(centred, weights)
+        p = pool(centred, weights, sizes)
         true = centred[:, chosen, codes]
         likelihood = np.log(np.maximum(p[chosen, codes], np.finfo(float).tiny)).sum()
         gradient = ((p * centred).sum(axis=2) - true).sum(axis=1) + 2 * RIDGE * (weights - prior)
@@ -314,9 +299,13 @@ def fit_weights(logs: Array, codes: NDArray[np.int64], prior: Array) -> Array:
     return np.asarray(minimize(evaluate, prior, jac=True, bounds=bounds, method="L-BFGS-B").x)
 
 
-def pool(logs: Array, weights: Array) -> Array:
-    """Return the normalised product of probabilities to the powers of weights; voters come first."""
-    return np.asarray(softmax(np.tensordot(weights, logs, 1), axis=-1))
+def pool(logs: Array, weights: Array, sizes: Array | float = 1.0) -> Array:
+    """Return probabilities proportional to the size of a class and to a product over voters.
+
+    The factors are the probabilities of the voters, each to the power of its weight; ``logs`` is
+    [voter, node, class].
+    """
+    return np.asarray(softmax(np.tensordot(weights, logs, 1) + np.log(sizes), axis=-1))
 
 
 def mean_entropy(logs: Array, weights: Array, factors: Array) -> Array:
@@ -372,8 +361,7 @@ class PooledRegressions:
     def predict(self, graph: Graph, device: str) -> Averages:
         """Return the pooled prediction on a graph; it is computed on the CPU, whatever the device."""
         logs = np.array([floored(part.predict(graph, device)[0]) for part in self.regressions])
-        scales = np.log(self.factors)
-        probabilities = softmax(np.tensordot(self.weights, logs, 1) + scales, axis=1).astype(np.float32)
+        probabilities = pool(logs, self.weights, self.factors).astype(np.float32)
         return probabilities, mean_entropy(logs, self.weights, self.factors)
 
 
