@@ -12,12 +12,7 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 from nodecopy.classify import DGI, SGC, Classifier, Trial, regressions
-from nodecopy.classify.regressions import (
-    EmbeddingRegression,
-    Infomax,
-    softmax_regressions,
-    train_infomax,
-)
+from nodecopy.classify.regressions import EmbeddingRegression, Infomax, softmax_regressions, train_infomax
 from nodecopy.errors import InputError
 from nodecopy.features.embeddings import NodeEmbeddings, leading_directions
 from nodecopy.nn.networks import normalise_adjacency

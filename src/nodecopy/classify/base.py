@@ -822,8 +822,7 @@ class ClassifierSeeds(IntEnum):
 
     NETWORKS = 0  # weights and dropout masks of a round; round 0 is trained on the observed graph
     LABEL_PRIOR = 1  # the perceptron of SBMGCN, which has one round of networks only
-    GRAPHS = 1000  # graphs sampled in a round of BayesianGCN, or in an epoch of its online schedule
-    ONLINE_NETWORKS = 2000  # networks of BayesianGCN's online schedule
+    GRAPHS = 1000  # graphs sampled in a round of BayesianGCN
     SELF_TRAINING = 3000  # rounds of SelfTraining; the child's child r is the seed of round r
     GRAPH_MODEL = 10**6  # fits of BayesianGCN's graph model; the child's child r belongs to round r
 

@@ -359,4 +359,6 @@ class DFNet(BatchClassifier):
     device: str = "cpu"
 
     def build_batch(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> TrainingBatch:
-        return TrainingBatch(trials, self.change_config(FilterConfig()), self.device, keep_networks=keep_networks)
+        return TrainingBatch(
+            trials, self.change_config(FilterConfig()), self.device, keep_networks=keep_networks
+        )

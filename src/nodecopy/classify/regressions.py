@@ -30,6 +30,7 @@ from nodecopy.classify.base import (
     check_trials,
     entropy,
 )
+from nodecopy.classify.label_propagation import propagate
 from nodecopy.errors import InputError
 from nodecopy.features.embeddings import GraphCache, leading_directions, rarity_weights, weigh_by_rarity
 from nodecopy.features.scaling import FeatureScaling, WeightScaling, explain_no_counts
@@ -80,9 +81,7 @@ class RegressionClassifier(Classifier):
                 predictions.append(prediction if keep_networks else replace(prediction, networks=None))
         return predictions
 
-    def _fit_regression(
-        self, trial: Trial, embedding: Embedding, rows: NDArray[np.floating]
-    ) -> Prediction:
+    def _fit_regression(self, trial: Trial, embedding: Embedding, rows: NDArray[np.floating]) -> Prediction:
         """Return the prediction with the given penalty, or with the best one on validation nodes."""
         strengths = STRENGTHS if trial.has_validation else (DEFAULT_STRENGTH,)
         if self.C is not None:
@@ -277,9 +276,7 @@ class PropagatedFeatures(Embedding):
         features, matrix = self.scale(graph)
         weighted = weigh_by_rarity(features, self.rarity)
         reduced = weighted.toarray() if self.directions is None else unit_rows(weighted @ self.directions)
-        rows = own = np.asarray(reduced, np.float32)
-        for _ in range(self.n_steps):
-            rows = np.asarray((1 - self.restart) * (matrix @ rows) + self.restart * own)
+        rows = propagate(matrix, np.asarray(reduced, np.float32), self.restart, self.n_steps)
         return np.asarray(unit_rows(rows.astype(np.float64)) * self.length)
 
     @property

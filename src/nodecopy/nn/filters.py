@@ -148,8 +148,8 @@ class FilterNetworks(Networks):
 
         - a(S) norm(H) W + b(S) X V + bias
 
-    where S is the Laplacian minus the identity and ``norm`` standardises every column over the nodes of the graph,
-    with a trained scale and shift. Attention heads have kernels of their own and average that over
+    where S is the Laplacian minus the identity and ``norm`` standardises every column over the nodes of the
+    graph, with a trained scale and shift. Attention heads have kernels of their own and average that over
     neighbours. ReLU and dropout follow. The columns of kernels, and biases, have unit length.
     """
 
