@@ -42,7 +42,6 @@ FEW: dict[str, Any] = {"n_epochs": 12, "widths": (4, 4), "dropout": 0.5, "learni
 FEW |= {"features": "none"}  # as the authors; rounding errors of larger inputs are magnified more
 CLASSIFIERS = {
     "gcn": GCN(n_epochs=25, learning_rate=0.05),
-    "drop-edges": GCN(n_epochs=25, learning_rate=0.05, drop_edges=0.2),
     "patience": GCN(preset="gnn-benchmark", n_epochs=40, patience=5),
     "rank": GCN(rank=10, n_epochs=25, learning_rate=0.05),
     "mlp": MLP(n_epochs=30, learning_rate=0.05),
@@ -68,7 +67,6 @@ def test_presets_of_papers_state_their_scalings(kind: type[NetworkClassifier]) -
     ("classifier", "message"),
     [
         (GCN(preset="kip"), "preset of GCN must be one of .*; got 'kip'. Did"),
-        (GCN(rank=2, drop_edges=0.1), "^drop_edges of GCN must be 0 with a rank"),
         (
             GCN(preset="gnn-benchmark"),
             "since training stops by the loss on its nodes. Networks with patience=0",

@@ -81,7 +81,6 @@ def targets(kind: str) -> Targets:
     [
         ({"propagation": "far"}, "propagation must be one of 'none', 'convolution', 'pagerank'; got 'far'"),
         ({"dropout": 1.0}, "dropout must be a number between 0 and 0.99; got 1.0"),
-        ({"rank": 3, "drop_edges": 0.1}, "drop_edges must be 0 with a rank"),
     ],
 )
 def test_wrong_configs(wrong: dict[str, Any], message: str) -> None:

@@ -214,8 +214,6 @@ class GCN(NetworkClassifier):
     ----------
     preset
         As in :class:`NetworkClassifier`, or ``"g3nn"``: Ma et al. (2019), with early stopping.
-    drop_edges
-        Share of edges that each layer drops in a training step.
     rank
         Replace the adjacency by its truncated SVD of this rank (GCN-SVD; Entezari et al., 2020).
     n_hidden, ..., device
@@ -239,7 +237,6 @@ class GCN(NetworkClassifier):
         "g3nn": G3NN,
     }
 
-    drop_edges: float | None = None
     rank: int | None = None
 
 
@@ -276,8 +273,6 @@ class APPNP(NetworkClassifier):
         Steps of propagation; 10 in all presets.
     teleport
         Probability of returning to the node itself in each step; 0.1 in all presets.
-    drop_edges
-        Share of edges that each step of propagation drops in a training step.
     preset, n_hidden, ..., device
         As in :class:`NetworkClassifier`.
 
@@ -300,7 +295,6 @@ class APPNP(NetworkClassifier):
 
     n_steps: int | None = None
     teleport: float | None = None
-    drop_edges: float | None = None
 
 
 @dataclass(eq=False, repr=False)

@@ -19,7 +19,15 @@ from torch.nn.functional import elu
 
 from nodecopy._core.checks import check_integer, check_real, show
 from nodecopy.errors import InputError
-from nodecopy.nn.networks import MAX_DROPOUT, Networks, SparseStack, Stack, TrainingConfig, build_csr_tensor
+from nodecopy.nn.networks import (
+    MAX_DROPOUT,
+    Masks,
+    Networks,
+    SparseStack,
+    Stack,
+    TrainingConfig,
+    build_csr_tensor,
+)
 
 FREQUENCIES = np.linspace(0.0, 2.0, 200)  # of the normalised Laplacian, where the filter is fitted
 CUTOFF = 0.5  # the target response is 1 from this frequency on, 0 below
@@ -110,10 +118,6 @@ class FilterConfig(TrainingConfig):
         check_real(self.attention_dropout, "attention_dropout", low=0, high=MAX_DROPOUT)
         check_real(self.radius, "radius", low=0.01, high=1)
 
-    @property
-    def edge_dropout(self) -> float:
-        return self.attention_dropout
-
     def count_activations(self, features: sparse.csr_array) -> int:
         n_nodes, n_features = features.shape
         return sum(self.widths) * self.n_heads * (2 * n_nodes + n_features)
@@ -154,6 +158,10 @@ class FilterNetworks(Networks):
     """
 
     config: FilterConfig
+
+    def __init__(self, config: Any, features: SparseStack, weights: Sequence[Tensor], keys: Tensor) -> None:
+        super().__init__(config, features, weights, keys)
+        self.edge_masks = Masks(keys, config.attention_dropout)
 
     @staticmethod
     def weight_shapes(config: Any, n_features: int, n_classes: int) -> list[tuple[int, int]]:

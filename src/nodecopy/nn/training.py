@@ -142,7 +142,7 @@ class CrossEntropy:
         device, config = networks.features.device, networks.config
         self.networks, self.targets, self.graphs = networks, targets, stack_matrices(networks, matrices)
         self.last, self.rows = None, torch.from_numpy(targets.rows).to(device)
-        if config.propagation == "convolution" and config.rank is None and config.drop_edges == 0:
+        if config.propagation == "convolution" and config.rank is None:
             chosen = [sparse.csr_array(m[rows]) for m, rows in zip(matrices, targets.rows, strict=True)]
             self.last = SparseStack(chosen, device)
 
