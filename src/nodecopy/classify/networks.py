@@ -12,7 +12,7 @@ from scipy import sparse
 
 from nodecopy._core.imports import check_name
 from nodecopy._core.random import child
-from nodecopy.classify.base import Classifier, ClassifierSeeds, Prediction, Trial, fit_in_groups
+from nodecopy.classify.base import Classifier, ClassifierSeeds, Prediction, Trial, check_trials
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import FeatureScaling, WeightScaling
 from nodecopy.nn.engine import Engine
@@ -117,10 +117,16 @@ class BatchClassifier(Classifier):
         return batch.predict_observed()
 
     def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
-        def fit(part: Sequence[Trial]) -> list[Prediction]:
-            return self.fit_batch(self.build_batch(part, keep_networks=keep_networks))
-
-        return fit_in_groups(trials, fit)
+        trials, groups = check_trials(trials), dict[bytes, list[int]]()
+        if not trials:
+            raise InputError("trials", "must hold at least one trial; got none.")
+        for number, trial in enumerate(trials):  # those with the same classes are trained together
+            groups.setdefault(trial.classes.tobytes(), []).append(number)
+        predictions: dict[int, Prediction] = {}
+        for numbers in groups.values():
+            batch = self.build_batch([trials[number] for number in numbers], keep_networks=keep_networks)
+            predictions |= zip(numbers, self.fit_batch(batch), strict=True)
+        return [predictions[number] for number in range(len(trials))]
 
     def change_config(self, config: AnyConfig) -> AnyConfig:
         """Return a configuration with the parameters of this classifier that are not ``None``."""

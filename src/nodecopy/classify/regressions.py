@@ -59,7 +59,7 @@ class RegressionClassifier(Classifier):
             raise InputError(name, "must be above 0; got 0.")
 
     def embed(self, trial: Trial) -> tuple[Embedding, NDArray[np.floating]]:
-        """Return an embedding fitted to the graph of a trial, and its value at the nodes."""
+        """Return an embedding fitted to the graph of a trial, which trials on it share, and its value."""
         raise NotImplementedError
 
     def sample_weights(self, trial: Trial) -> NDArray[np.floating] | None:
@@ -69,23 +69,15 @@ class RegressionClassifier(Classifier):
     def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
         self.check_parameters()
         check_device(self.device)
-        trials = check_trials(trials)
-        # Trials on one graph share their embeddings, unless these are drawn from the seed of the trial.
-        keys = [id(trial) if self.seed is None else id(trial.graph) for trial in trials]
-        first = dict(zip(reversed(keys), reversed(trials), strict=True))
-        embeddings = {key: self.embed(first[key]) for key in dict.fromkeys(keys)}
-        predictions = []
+        embedded = [(trial, *self.embed(trial)) for trial in check_trials(trials)]
         with one_blas_thread():
-            for trial, key in zip(trials, keys, strict=True):
-                prediction = self._fit_regression(trial, *embeddings[key])
-                predictions.append(prediction if keep_networks else replace(prediction, networks=None))
-        return predictions
+            predictions = [self._fit_regression(*parts) for parts in embedded]
+        return predictions if keep_networks else [replace(each, networks=None) for each in predictions]
 
     def _fit_regression(self, trial: Trial, embedding: Embedding, rows: NDArray[np.floating]) -> Prediction:
         """Return the prediction with the given penalty, or with the best one on validation nodes."""
         strengths = STRENGTHS if trial.has_validation else (DEFAULT_STRENGTH,)
-        if self.C is not None:
-            strengths = (self.C,)
+        strengths = strengths if self.C is None else (self.C,)
         labels, weights = trial.label_probabilities, self.sample_weights(trial)
         solutions = softmax_regressions(rows[trial.train], labels, strengths, weights)
         regressions = [EmbeddingRegression(embedding, *solution) for solution in solutions]
@@ -145,7 +137,7 @@ class SGC(RegressionClassifier):
         return False
 
     def check_parameters(self) -> None:
-        check_settings(self, restart=(0, 1), n_steps=0, rank=1, C=(0, MAX_STRENGTH))
+        check_settings(self, restart=(0, 1), n_steps=0, rank=1)
         super().check_parameters()
 
     def embed(self, trial: Trial) -> tuple[PropagatedFeatures, NDArray[np.float64]]:
