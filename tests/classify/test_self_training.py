@@ -143,7 +143,7 @@ def test_weights_have_the_highest_penalised_likelihood() -> None:
     def loss(weights: NDArray[Any]) -> float:
         p = pool(logs - logs.mean(axis=2, keepdims=True), weights, sizes)
         likelihood = np.log(p[np.arange(24), truth]).sum()
-        return float(votes.RIDGE * ((weights - prior) ** 2).sum() - likelihood)
+        return float(0.5 * ((weights - prior) ** 2).sum() - likelihood)
 
     best, likelihood = fit_weights(logs, truth, prior, sizes)
     assert likelihood == pytest.approx(-loss(best) / 24, abs=1e-6)
@@ -196,7 +196,7 @@ def test_a_graph_without_features_is_classified_but_not_another_one() -> None:
 def test_one_label_per_class_has_the_weights_of_the_prior() -> None:
     fitted = SelfTraining().fit(GRAPH, [0, 1, 2], rng=0)
     details = fitted.prediction_.details
-    assert details["vote"] == dict.fromkeys(details["vote"], votes.PRIOR) | {"propagated": 1.0}
+    assert details["vote"] == dict.fromkeys(details["vote"], votes.PRIOR) | {"propagated": votes.MAIN_PRIOR}
     assert details["weight_without_pseudo_labels"] == 0
     assert details["held_out_recall"] == [None] * 3
 

@@ -30,8 +30,7 @@ from nodecopy.nn.training import LabelledNodes
 PROPAGATED, CONNECTIONS, LABELS = "propagated", "connections", "labels"
 VIEWS = {"features": SGC(n_steps=0), "two hops": SGC(0.0, n_steps=2), PROPAGATED: SGC()}
 N_FOLDS = 5  # of the training nodes of each class, to compare voters
-RIDGE = 0.5  # of the weights; the likelihoods of a handful of labels are noisy
-PRIOR = 0.05  # weight of each voter without evidence, beside 1 for the propagated features
+PRIOR, MAIN_PRIOR = 0.2, 2.0  # weights of voters without evidence; the second is that of propagated features
 HALF_TRUST = 5.0  # further labels per class with which what is estimated counts half
 MIN_PROBABILITY = 1e-4  # no voter has a veto
 N_CANDIDATES = 1000  # nodes that may get pseudo-labels, which bounds the time
@@ -72,7 +71,7 @@ class Voters:
             size = f"more than {MAX_NODES_FOR_CONNECTIONS:,} nodes"
             log_decision(f"vote: the embedding of connections is left out in a graph with {size}.")
         self.matrix, self.names = spreading_matrix(graph, weights), [*self.rows, LABELS]
-        self.prior = np.where(np.array(self.names) == PROPAGATED, 1.0, PRIOR)
+        self.prior = np.where(np.array(self.names) == PROPAGATED, MAIN_PRIOR, PRIOR)
         if PROPAGATED not in self.names:
             self.prior = np.full(len(self.names), 1 / len(self.names))
 
@@ -246,10 +245,9 @@ def assign_folds(codes: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def fit_weights(logs: Array, codes: NDArray[np.int64], prior: Array, sizes: Array) -> tuple[Array, float]:
-    """Return the weights, at least 0, with the highest penalised likelihood of held-out labels, and that.
+    """Return the weights, at least 0, that are most probable given held-out labels, and the objective.
 
-    The likelihood is the mean logarithm of the probabilities of the labels; the penalty draws the weights to
-    the prior.
+    It is the log-likelihood of the labels plus that of a normal prior with a variance of 1, per label.
     """
     chosen, centred = np.arange(len(codes)), logs.astype(np.float64)
     centred -= centred.mean(axis=2, keepdims=True)
@@ -258,8 +256,8 @@ def fit_weights(logs: Array, codes: NDArray[np.int64], prior: Array, sizes: Arra
         p = pool(centred, weights, sizes)
         true = centred[:, chosen, codes]
         likelihood = np.log(np.maximum(p[chosen, codes], TINY)).sum()
-        gradient = ((p * centred).sum(axis=2) - true).sum(axis=1) + 2 * RIDGE * (weights - prior)
-        return float(RIDGE * np.square(weights - prior).sum() - likelihood), gradient
+        gradient = ((p * centred).sum(axis=2) - true).sum(axis=1) + weights - prior
+        return float(0.5 * np.square(weights - prior).sum() - likelihood), gradient
 
     if not len(codes):
         return prior, 0.0
