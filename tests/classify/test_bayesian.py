@@ -30,7 +30,6 @@ CLASSIFIERS = {
     "appnp": BayesianGCN(**TWO, base=APPNP(n_epochs=25, learning_rate=0.05, n_steps=4)),
     "sbm-gcn": BayesianGCN(**TWO, base=SBMGCN(base=G3NN)),
     "validation": BayesianGCN(**TWO, n_rounds="validation", base=LONGER),
-    "online": BayesianGCN(n_graphs=4, schedule="online", base=LONGER),
 }
 
 
@@ -94,15 +93,6 @@ def test_each_round_takes_the_labels_of_the_round_before() -> None:
     assert np.array_equal(second, expected)
 
 
-def test_the_online_schedule_samples_every_epoch() -> None:
-    fitted = fit(BayesianGCN(Recording(), n_graphs=62, schedule="online", base=GCN(n_epochs=5)))
-    assert len(set(calls_of("draw"))) == 62
-    networks = fitted.prediction_.networks
-    assert isinstance(networks, Ensemble)
-    assert len(networks.keys) == 60  # the last sixty are averaged
-    assert networks.n_weight_samples == 0
-
-
 def test_any_graph_model_stands_in() -> None:
     model = NodeCopying(NearestNeighbours(5))
     p = fit(BayesianGCN(model, **FEW)).predict_proba()
@@ -147,11 +137,8 @@ def test_many_networks_are_the_same_some_at_a_time(monkeypatch: pytest.MonkeyPat
     ("settings", "message"),
     [
         ({"n_rounds": "many"}, "n_rounds of BayesianGCN must be an integer or 'validation'; got 'many'"),
-        ({"n_rounds": 2, "schedule": "online"}, "n_rounds of BayesianGCN must be 1 in the online schedule"),
         ({"graph_model": 3}, "graph_model of BayesianGCN must be a graph model such as NodeCopying.*got int"),
-        ({"schedule": "online", "base": SBMGCN()}, "schedule of BayesianGCN must be 'retrain' with SBMGCN"),
         ({"base": MLP()}, r"base of BayesianGCN must be GCN\(\), APPNP\(\), .* got MLP\(\)"),
-        ({"schedule": "online", "base": GCN(n_epochs=990)}, "n_epochs .* between 1 and 999; got 1000"),
     ],
 )
 def test_wrong_parameters(settings: dict[str, Any], message: str) -> None:

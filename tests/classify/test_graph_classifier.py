@@ -13,7 +13,6 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from nodecopy import Graph
 from nodecopy.classify import GCN, MLP, SBMGCN, GraphClassifier
 from nodecopy.errors import InputError
 
@@ -135,23 +134,6 @@ def test_frames_and_sparse_matrices() -> None:
     for fitted in (dense, packed):
         for rows in (X, sparse.csc_array(X)):
             np.testing.assert_allclose(fitted.predict_proba(rows), dense.predict_proba(X), atol=1e-6)
-
-
-def test_a_graph_of_the_rows() -> None:
-    """Edges say what features do not: a graph of two classes whose rows are noise."""
-    draw = np.random.default_rng(0)
-    y, noise = np.arange(80) % 2, draw.normal(size=(80, 3))
-    adjacency = np.triu(draw.random((80, 80)) < np.where(y[:, None] == y, 0.3, 0.02), 1)
-    few = np.where(np.arange(80) < 20, y, -1)
-    for graph in (adjacency, sparse.csr_array(adjacency | adjacency.T), Graph(adjacency)):
-        model = GraphClassifier(random_state=0).fit(noise, few, graph=graph)
-        assert (model.transduction_ == y).mean() > 0.9
-        assert np.array_equal(model.predict(noise), model.transduction_)
-        assert model.graph_.n_edges == adjacency.sum()
-    with pytest.raises(InputError, match="graph must have 80 nodes, one per row of X; got 79"):
-        GraphClassifier().fit(noise, few, graph=adjacency[1:, 1:])
-    with pytest.raises(InputError, match=r"adjacency matrix of the rows; got dict. Use as_graph"):
-        GraphClassifier().fit(noise, few, graph={0: [1]})
 
 
 def test_wrong_parameters() -> None:

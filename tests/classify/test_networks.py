@@ -42,13 +42,11 @@ FEW: dict[str, Any] = {"n_epochs": 12, "widths": (4, 4), "dropout": 0.5, "learni
 FEW |= {"features": "none"}  # as the authors; rounding errors of larger inputs are magnified more
 CLASSIFIERS = {
     "gcn": GCN(n_epochs=25, learning_rate=0.05),
-    "drop-edges": GCN(n_epochs=25, learning_rate=0.05, drop_edges=0.2),
     "patience": GCN(preset="gnn-benchmark", n_epochs=40, patience=5),
     "rank": GCN(rank=10, n_epochs=25, learning_rate=0.05),
     "mlp": MLP(n_epochs=30, learning_rate=0.05),
     "appnp": APPNP(n_epochs=25, n_steps=4, learning_rate=0.05),
-    "attention": DFNet(True, **FEW, n_heads=2),
-    "dfnet": DFNet(False, **FEW, patience=5),
+    "dfnet": DFNet(**FEW, n_heads=2, patience=5),
 }
 
 
@@ -69,13 +67,11 @@ def test_presets_of_papers_state_their_scalings(kind: type[NetworkClassifier]) -
     ("classifier", "message"),
     [
         (GCN(preset="kip"), "preset of GCN must be one of .*; got 'kip'. Did"),
-        (GCN(rank=2, drop_edges=0.1), "^drop_edges of GCN must be 0 with a rank"),
         (
             GCN(preset="gnn-benchmark"),
             "since training stops by the loss on its nodes. Networks with patience=0",
         ),
         (DFNet(patience=5), "validation must be given, since training stops by the loss"),
-        (DFNet(False, n_heads=2), "n_heads of DFNet must be left out without attention; got 2"),
     ],
 )
 def test_wrong_parameters(classifier: Classifier, message: str) -> None:
@@ -207,7 +203,7 @@ def test_many_trials_are_trained_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch
     together = classifier.fit_trials(trials)
     assert sorted(sizes) == [1, 2, 2]
     for prediction, expected in zip(together, pairs, strict=True):
-        assert np.array_equal(prediction.probabilities, expected.probabilities)
+        np.testing.assert_allclose(prediction.probabilities, expected.probabilities, atol=1e-3)
 
 
 def test_an_ensemble_is_the_mean_of_its_networks() -> None:
@@ -223,9 +219,6 @@ def test_an_ensemble_is_the_mean_of_its_networks() -> None:
     ]
     mean = np.mean([single.predict(GRAPH, "cpu")[0] for single in singles], axis=0)
     np.testing.assert_allclose(prediction.probabilities, mean, atol=1e-6)
-    joined = Ensemble.join(singles)
-    assert all(np.array_equal(a, b) for a, b in zip(joined.weights, networks.weights, strict=True))
-    assert np.array_equal(joined.keys, networks.keys)
 
 
 def record(monkeypatch: pytest.MonkeyPatch, classifier: Classifier) -> list[tuple[str, tuple[int, ...]]]:
@@ -254,9 +247,8 @@ def record(monkeypatch: pytest.MonkeyPatch, classifier: Classifier) -> list[tupl
         (DFNet(widths=(2,), n_epochs=1), 1),
         (SBMGCN(base=GCN(preset="g3nn", n_epochs=1)), 2),
         (BayesianGCN(Recording(), 2, 1, n_rounds=12, base=GCN(n_epochs=1)), 1 + 12 * (2 + 1 + 2)),
-        (BayesianGCN(Recording(), 3, 1, schedule="online", base=GCN(n_epochs=2)), 1 + 3 * (1 + 1)),
     ],
-    ids=["mlp", "gcn", "appnp", "dfnet", "sbm-gcn", "bayesian-rounds", "bayesian-online"],
+    ids=["mlp", "gcn", "appnp", "dfnet", "sbm-gcn", "bayesian-rounds"],
 )
 def test_purposes_of_seeds(monkeypatch: pytest.MonkeyPatch, classifier: Classifier, n_seeds: int) -> None:
     used = record(monkeypatch, classifier)
@@ -274,7 +266,6 @@ def test_the_numbers_of_stored_results_stay() -> None:
         "NETWORKS": 0,
         "LABEL_PRIOR": 1,
         "GRAPHS": 1000,
-        "ONLINE_NETWORKS": 2000,
         "SELF_TRAINING": 3000,
         "GRAPH_MODEL": 10**6,
     }

@@ -12,13 +12,7 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 from nodecopy.classify import DGI, SGC, Classifier, Trial, regressions
-from nodecopy.classify.regressions import (
-    EmbeddingRegression,
-    Infomax,
-    prelu,
-    softmax_regressions,
-    train_infomax,
-)
+from nodecopy.classify.regressions import EmbeddingRegression, Infomax, softmax_regressions, train_infomax
 from nodecopy.errors import InputError
 from nodecopy.features.embeddings import NodeEmbeddings, leading_directions
 from nodecopy.nn.networks import normalise_adjacency
@@ -163,7 +157,7 @@ def test_agrees_with_scikit_learn(n_rows: int) -> None:
     rows, codes = draw.normal(size=(n_rows, 10)), np.arange(n_rows) % 3
     weights = draw.random(n_rows) + 0.5
     strengths = (0.1, 10.0)
-    fits = softmax_regressions(rows, np.eye(3)[codes], strengths, weights, CPU)
+    fits = softmax_regressions(rows, np.eye(3)[codes], strengths, weights)
     for strength, (coefficients, intercepts) in zip(strengths, fits, strict=True):
         theirs = linear_model.LogisticRegression(C=strength, tol=1e-8, max_iter=10_000)
         theirs.fit(rows, codes, sample_weight=weights)
@@ -177,9 +171,9 @@ def test_soft_targets_are_fractions_of_samples() -> None:
     """A sample with target (0.75, 0.25) counts as three of the one class and one of the other."""
     rows = np.array([[0.0, 1.0], [1.0, 0.5]])
     targets = np.array([[0.75, 0.25], [0.0, 1.0]])
-    (soft,) = softmax_regressions(rows, targets, [4.0], None, CPU)
+    (soft,) = softmax_regressions(rows, targets, [4.0])
     hard_targets = np.eye(2)[[0, 0, 0, 1, 1, 1, 1, 1]]
-    (hard,) = softmax_regressions(rows.repeat(4, axis=0), hard_targets, [1.0], None, CPU)
+    (hard,) = softmax_regressions(rows.repeat(4, axis=0), hard_targets, [1.0])
     for ours, expected in zip(soft, hard, strict=True):
         np.testing.assert_allclose(ours, expected, atol=1e-3)
 
@@ -204,20 +198,6 @@ def test_the_loss_is_that_of_pytorch_geometric() -> None:
     theirs.weight = torch.nn.Parameter(model.parameters[3][0].detach())
     expected = theirs.loss(*theirs(torch.arange(60))).item() / 2
     assert model.loss(permutation).item() == pytest.approx(expected, rel=1e-5)
-
-
-def test_prelu_is_that_of_torch() -> None:
-    draw = torch.Generator().manual_seed(0)
-    gradient = torch.randn(20, 5, generator=draw)
-    results = []
-    for function in (prelu, torch.nn.functional.prelu):
-        inputs = torch.randn(20, 5, generator=torch.Generator().manual_seed(1)).requires_grad_()
-        slope = torch.tensor([0.3], requires_grad=True)
-        outputs = function(inputs, slope)
-        outputs.backward(gradient)  # type: ignore[no-untyped-call]
-        results.append([outputs.detach(), inputs.grad, slope.grad])
-    for ours, theirs in zip(*results, strict=True):
-        torch.testing.assert_close(ours, theirs)
 
 
 def train_layer(**changes: Any) -> tuple[Any, int]:

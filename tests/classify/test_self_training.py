@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,15 +11,7 @@ from numpy.typing import NDArray
 from nodecopy import NodeCopying, SameLabel
 from nodecopy.classify import GCN, MLP, SGC, BayesianGCN, Classifier, SelfTraining, Trial
 from nodecopy.classify import vote as votes
-from nodecopy.classify.vote import (
-    PooledRegressions,
-    Voters,
-    assign_folds,
-    choose_factors,
-    fit_weights,
-    mean_entropy,
-    pool,
-)
+from nodecopy.classify.vote import Voters, assign_folds, choose_factors, fit_weights, mean_entropy, pool
 from nodecopy.datasets import label_split
 from nodecopy.errors import DataWarning, InputError
 from tests.contracts.classifiers import ClassifierContract, planted_graph
@@ -32,7 +23,7 @@ COPYING = BayesianGCN(NodeCopying(SameLabel(), keep=0.5), n_graphs=2, n_weight_s
 CLASSIFIERS = {
     "gcn": SelfTraining(SHORT, 2),
     "copying": SelfTraining(COPYING, 1),
-    "mlp": SelfTraining(MLP(n_epochs=80), 1, share=0.4, balance=0.0),
+    "mlp": SelfTraining(MLP(n_epochs=80), 1),
 }
 
 
@@ -66,24 +57,18 @@ def confident(codes: NDArray[np.int64], confidence: NDArray[np.float64]) -> NDAr
     return probabilities
 
 
-@pytest.mark.parametrize(
-    ("balance", "expected"),
-    [
-        (0.0, [range(12, 20), [22, 23]]),
-        (1.0, [range(15, 20), [4, 20, 21, 22, 23]]),  # the least confident of class 0 fills up class 1
-    ],
-)
-def test_the_most_confident_nodes_get_pseudo_labels(balance: float, expected: list[Sequence[int]]) -> None:
+def test_the_most_confident_nodes_get_pseudo_labels() -> None:
+    """With one label per class, 40 % of classes of similar size: unsure nodes of class 0 fill up class 1."""
     graph = planted_graph().subgraph(np.arange(24)).replace(labels=np.arange(24) % 2)
     codes = np.array([0, 1] + [0] * 18 + [1] * 4)
     base = Scripted([confident(codes, np.linspace(0.6, 0.9, 24))] * 2)
     train, validation = np.array([0, 1]), np.array([2, 3])
     trial = Trial(graph, train, validation, 0)
-    SelfTraining(base, 1, share=0.5, balance=balance).fit_trials([trial])
+    SelfTraining(base, 1).fit_trials([trial])
     after = base.trials[1]
     pseudo = after.train[2:]
     assert np.array_equal(after.train[:2], train)
-    for code, nodes in enumerate(expected):
+    for code, nodes in enumerate([range(16, 20), [20, 21, 22, 23]]):
         assert sorted(pseudo[after.codes[pseudo] == code]) == list(nodes)
     assert np.array_equal(after.codes[train], trial.codes[train])
     assert after.weights is not None
@@ -108,7 +93,6 @@ def test_classes_are_balanced_more_the_fewer_labels_there_are() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"share": 0}, "share of SelfTraining must be above 0; got 0. n_rounds=0 is the base alone"),
         (
             {"base": lambda n, k: None, "class_weight": "f1"},
             r"KeepByDegree\(SameLabel\(\)\)\), 5, base=build",
@@ -144,7 +128,7 @@ def logs_of(*truths: Any, n_classes: int = 3, p: float = 0.8) -> NDArray[Any]:
 def test_a_voter_that_predicts_held_out_labels_gets_the_weight() -> None:
     truth = np.arange(30) % 3
     logs = logs_of(truth, np.roll(truth, 1))
-    right, wrong = fit_weights(logs, truth, np.array([0.5, 0.5]))
+    (right, wrong), _ = fit_weights(logs, truth, np.array([0.5, 0.5]), np.ones(3))
     assert right > 1
     assert wrong == 0
     assert (pool(logs, np.array([right, wrong])).argmax(axis=1) == truth).all()
@@ -153,20 +137,20 @@ def test_a_voter_that_predicts_held_out_labels_gets_the_weight() -> None:
 def test_weights_have_the_highest_penalised_likelihood() -> None:
     """No weights near those that were found are better, up to rounding."""
     draw = np.random.default_rng(0)
-    truth, prior = np.arange(24) % 3, np.array([1.0, 0.05])
+    truth, prior, sizes = np.arange(24) % 3, np.array([1.0, 0.05]), np.array([0.5, 0.3, 0.2])
     logs = np.log(draw.dirichlet([1, 1, 1], (2, 24)) + 0.2 * np.eye(3)[truth])
 
     def loss(weights: NDArray[Any]) -> float:
-        likelihood = np.log(pool(logs - logs.mean(axis=2, keepdims=True), weights))[
-            np.arange(24), truth
-        ].sum()
-        return float(votes.RIDGE * ((weights - prior) ** 2).sum() - likelihood)
+        p = pool(logs - logs.mean(axis=2, keepdims=True), weights, sizes)
+        likelihood = np.log(p[np.arange(24), truth]).sum()
+        return float(0.5 * ((weights - prior) ** 2).sum() - likelihood)
 
-    best = fit_weights(logs, truth, prior)
+    best, likelihood = fit_weights(logs, truth, prior, sizes)
+    assert likelihood == pytest.approx(-loss(best) / 24, abs=1e-6)
     assert loss(best) < loss(prior) - 0.01
     for change in draw.normal(0, 0.05, (50, 2)):
         assert loss(best) <= loss(np.maximum(best + change, 0)) + 1e-6
-    assert fit_weights(logs[:, :0], truth[:0], prior) is prior
+    assert fit_weights(logs[:, :0], truth[:0], prior, sizes)[0] is prior
 
 
 def test_folds_have_equal_classes_and_keep_single_labels() -> None:
@@ -180,7 +164,7 @@ def test_folds_have_equal_classes_and_keep_single_labels() -> None:
 def test_the_labels_of_a_fold_are_not_seen_by_its_voters() -> None:
     """A wrong label moves the predictions of all nodes but those that are held out with it."""
     trial = Trial(GRAPH, SPLIT.train, rng=0)
-    vote = votes.Vote(trial, Voters(trial, {}, "cpu"), 0.5, 0.2)
+    vote = votes.Vote(trial, Voters(trial, {}, "cpu"))
     assert len(vote.chains) == 4  # all labels, and three folds
     for train, held_out in zip(vote.chains[1:], vote.held_out[1:], strict=True):
         assert not np.intersect1d(train, held_out).size
@@ -212,7 +196,7 @@ def test_a_graph_without_features_is_classified_but_not_another_one() -> None:
 def test_one_label_per_class_has_the_weights_of_the_prior() -> None:
     fitted = SelfTraining().fit(GRAPH, [0, 1, 2], rng=0)
     details = fitted.prediction_.details
-    assert details["vote"] == dict.fromkeys(details["vote"], votes.PRIOR) | {"propagated": 1.0}
+    assert details["vote"] == dict.fromkeys(details["vote"], votes.PRIOR) | {"propagated": votes.MAIN_PRIOR}
     assert details["weight_without_pseudo_labels"] == 0
     assert details["held_out_recall"] == [None] * 3
 
@@ -261,11 +245,3 @@ def test_voters_that_disagree_are_epistemic_uncertainty() -> None:
     agreed, disagreed = total - mean_entropy(logs, weights, factors)
     assert abs(agreed) < 1e-6
     assert disagreed > 0.1
-
-
-def test_damaged_votes_are_refused() -> None:
-    networks: Any = SelfTraining(n_rounds=0).fit(GRAPH, SPLIT.train, rng=0).prediction_.networks
-    parts, weights, factors = networks.regressions, networks.weights, networks.factors
-    for wrong in ((parts[:1], weights, factors), (parts, -weights, factors), (parts, weights, factors[:2])):
-        with pytest.raises(InputError, match=r"of the vote must"):
-            PooledRegressions(*wrong, "")

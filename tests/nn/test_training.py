@@ -144,11 +144,7 @@ def test_each_model_stops_on_its_own(patience: int) -> None:
 
 @pytest.mark.parametrize(
     "config",
-    [
-        replace(SHORT, drop_edges=0.3),
-        replace(APPNP, n_epochs=10, n_steps=3, n_hidden=6, drop_edges=0.3),
-        replace(MLP, n_epochs=10),
-    ],
+    [SHORT, replace(APPNP, n_epochs=10, n_steps=3, n_hidden=6), replace(MLP, n_epochs=10)],
     ids=["gcn", "appnp", "mlp"],
 )
 def test_a_model_of_many_is_the_model_alone(config: TrainingConfig) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
@@ -195,24 +195,6 @@ def check_trials(trials: Any) -> list[Trial]:
     allowed = "a list of trials, Trial(graph, train)"
     given = check_sequence(trials, "trials", allowed)
     return [check_type(trial, Trial, "trials", allowed) for trial in given]
-
-
-def fit_in_groups(
-    trials: Any,
-    fit: Callable[[list[Trial]], Sequence[Prediction]],
-    key: Callable[[Trial], Hashable] | None = None,
-) -> list[Prediction]:
-    """Return predictions in the order of trials; ``fit`` gets trials with equal keys (or classes) at once."""
-    trials, groups = check_trials(trials), dict[Hashable, list[int]]()
-    if not trials:
-        raise InputError("trials", "must hold at least one trial; got none.")
-    for number, trial in enumerate(trials):
-        group = trial.classes.tobytes() if key is None else key(trial)
-        groups.setdefault(group, []).append(number)
-    predictions: dict[int, Prediction] = {}
-    for numbers in groups.values():
-        predictions |= zip(numbers, fit([trials[number] for number in numbers]), strict=True)
-    return [predictions[number] for number in range(len(trials))]
 
 
 @runtime_checkable
@@ -822,8 +804,7 @@ class ClassifierSeeds(IntEnum):
 
     NETWORKS = 0  # weights and dropout masks of a round; round 0 is trained on the observed graph
     LABEL_PRIOR = 1  # the perceptron of SBMGCN, which has one round of networks only
-    GRAPHS = 1000  # graphs sampled in a round of BayesianGCN, or in an epoch of its online schedule
-    ONLINE_NETWORKS = 2000  # networks of BayesianGCN's online schedule
+    GRAPHS = 1000  # graphs sampled in a round of BayesianGCN
     SELF_TRAINING = 3000  # rounds of SelfTraining; the child's child r is the seed of round r
     GRAPH_MODEL = 10**6  # fits of BayesianGCN's graph model; the child's child r belongs to round r
 

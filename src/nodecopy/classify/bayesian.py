@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
@@ -21,14 +20,10 @@ from nodecopy.classify.sbm_gcn import SBMGCN
 from nodecopy.copying import NodeCopying, SameLabel
 from nodecopy.errors import InputError
 from nodecopy.models import GraphModel, check_graph_model
-from nodecopy.nn.engine import Ensemble
 from nodecopy.nn.modules import Factory
-from nodecopy.nn.networks import Matrix, Networks, propagation_matrix
-from nodecopy.nn.training import TrainingCallback
 
 ROUNDS_TRIED = 3  # rounds that are compared on validation nodes
 MIN_ENTRIES_FOR_THREADS = 10**5  # entries of an adjacency matrix above which several threads draw samples
-PREDICTIONS_AVERAGED = 60  # predictions of the online schedule that are averaged: those of its last epochs
 
 
 @dataclass(eq=False, repr=False)
@@ -47,12 +42,8 @@ class BayesianGCN(BatchClassifier):
         Sampled graphs (the paper's N_G), with one network trained on each.
     n_weight_samples
         Monte Carlo dropout samples of each network (the paper's S).
-    schedule
-        ``"retrain"``: Algorithm 1 as printed. ``"online"``: the authors' code; one network, trained on the
-        observed graph, continues for ``n_graphs`` epochs with a new sample in each, and its last 60
-        predictions are averaged.
     n_rounds
-        How often the graph model is fitted to predicted labels: 1 in the paper and in the online schedule.
+        How often the graph model is fitted to predicted labels: 1 in the paper.
         ``"validation"`` compares zero to three rounds by the validation accuracy.
     base
         The networks: ``GCN()`` by default, ``APPNP()``, ``SBMGCN()``, :class:`CustomNetwork` or its factory.
@@ -77,7 +68,6 @@ class BayesianGCN(BatchClassifier):
     n_graphs: int = 10
     n_weight_samples: int = 10
     _: KW_ONLY
-    schedule: str = "retrain"
     n_rounds: int | str = 1
     base: NetworkClassifier | SBMGCN | CustomNetwork | Factory | str | None = None
     device: str = "cpu"
@@ -91,8 +81,6 @@ class BayesianGCN(BatchClassifier):
         return self._build_base().build_batch(trials, keep_networks=keep_networks)
 
     def fit_batch(self, batch: TrainingBatch) -> list[Prediction]:
-        if self.schedule == "online":
-            return self._fit_online(batch)
         n_rounds: Any = ROUNDS_TRIED if self.n_rounds == "validation" else self.n_rounds
         earlier = [trial.predictions for trial in batch.trials]  # of self-training
         predictions = [[Prediction(p, entropy(p)) for p in earlier if p is not None]]
@@ -111,16 +99,10 @@ class BayesianGCN(BatchClassifier):
         return chosen
 
     def _check_parameters(self, trials: Sequence[Trial]) -> None:
-        check_settings(self, n_graphs=1, n_weight_samples=1, schedule=["retrain", "online"])
+        check_settings(self, n_graphs=1, n_weight_samples=1)
         if self.graph_model is not None:
             check_graph_model(self.graph_model, "graph_model of BayesianGCN")
         name = "n_rounds of BayesianGCN"
-        if self.schedule == "online":
-            if not isinstance(self._build_base(), (GCN, APPNP)):
-                others = "SBMGCN or a network of your own"
-                raise InputError("schedule of BayesianGCN", f"must be 'retrain' with {others}; got 'online'.")
-            if self.n_rounds != 1:
-                raise InputError(name, f"must be 1 in the online schedule; got {show(self.n_rounds)}.")
         if self.n_rounds != "validation":
             if isinstance(self.n_rounds, str):
                 raise InputError(name, f"must be an integer or 'validation'; got {show(self.n_rounds)}.")
@@ -157,44 +139,5 @@ class BayesianGCN(BatchClassifier):
             adjacencies += [scaling.apply(sample.adjacency) for sample in samples]
         return adjacencies
 
-    def _fit_online(self, batch: TrainingBatch) -> list[Prediction]:
-        """Train on the observed graph, then on a new sample in every epoch."""
-        n_observed = batch.engine.config.n_epochs
-        name = "n_epochs of the base plus n_graphs of an online BayesianGCN"
-        n_epochs = check_integer(n_observed + self.n_graphs, name, low=1, high=MAX_ROUNDS - 1)
-        batch.engine.config = replace(batch.engine.config, n_epochs=n_epochs, patience=0)
-        online = _OnlineSchedule(self, batch, n_observed)
-        batch.train(batch.observed, batch.seeds(ClassifierSeeds.ONLINE_NETWORKS), callback=online)
-        return online.average()
-
     def network_device(self) -> str:
         return self._build_base().network_device()
-
-
-class _OnlineSchedule(TrainingCallback):
-    """Sample a graph before each epoch after the first ``n_observed``, and keep the epoch's predictions."""
-
-    def __init__(self, classifier: BayesianGCN, batch: TrainingBatch, n_observed: int) -> None:
-        self.classifier, self.batch, self.n_observed = classifier, batch, n_observed
-        self.predictions: deque[list[Prediction]] = deque(maxlen=PREDICTIONS_AVERAGED)
-
-    def before_epoch(self, epoch: int, networks: Networks) -> Sequence[Matrix] | None:
-        if epoch < self.n_observed:
-            return None
-        latest = self.predictions[-1] if self.predictions else self.batch.predict(networks)
-        sampled = self.classifier.sample_graphs(self.batch, latest, epoch, 1)
-        return [propagation_matrix(adjacency, self.batch.engine.config) for adjacency in sampled]
-
-    def after_epoch(self, epoch: int, networks: Networks) -> None:
-        if epoch >= self.n_observed:
-            self.predictions.append(self.batch.predict(networks))
-
-    def average(self) -> list[Prediction]:
-        means = []
-        for of_trial in zip(*self.predictions, strict=True):
-            parts = [part.networks for part in of_trial if part.networks is not None]
-            probabilities = np.mean([part.probabilities for part in of_trial], axis=0)
-            entropies = np.mean([part.mean_entropy for part in of_trial], axis=0)
-            networks = Ensemble.join(parts) if parts else None
-            means.append(Prediction(probabilities, entropies, networks=networks))
-        return means

@@ -94,7 +94,7 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
         self.scale = scale
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, *, graph: Any = None) -> Self:
+    def fit(self, X: Any, y: Any) -> Self:
         """Train on a table of which some rows have labels.
 
         Parameters
@@ -104,9 +104,6 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
         y
             One label per row. Unlabelled are -1 among numbers, the empty string among strings, and ``None``
             or NaN among either.
-        graph
-            A :class:`~nodecopy.Graph` or adjacency matrix of the rows, in their order, in place of that of
-            nearest neighbours.
         """
         matrix = self._check_table(X, reset=True)
         labels, is_labelled = split_labels(y)
@@ -117,7 +114,7 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
         every = np.full(len(is_labelled), UNLABELLED)
         every[is_labelled] = codes
         self.scaling_ = FeatureScaling.fit(matrix, self.scale, name="scale")
-        self.graph_ = self._build_graph(matrix, graph).replace(labels=every)
+        self.graph_ = self._build_graph(matrix).replace(labels=every)
         kinds = (int, np.integer, np.random.RandomState, type(None))
         allowed = "an integer, a RandomState of NumPy or None"
         check_type(self.random_state, kinds, "random_state of GraphClassifier", allowed)
@@ -177,17 +174,9 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
             raise InputError("classifier of GraphClassifier", f"must be one such as GCN(); got {got}.")
         return cast(Classifier, base.clone(classifier))
 
-    def _build_graph(self, matrix: Any, graph: Any) -> Graph:
+    def _build_graph(self, matrix: Any) -> Graph:
         n = matrix.shape[0]
         n_neighbours = check_integer(self.n_neighbours, "n_neighbours of GraphClassifier", low=1)
-        if graph is not None:
-            if not isinstance(graph, (Graph, np.ndarray)) and not sparse.issparse(graph):
-                got = f"{type(graph).__name__}. Use as_graph(graph).subgraph(ids) with the ids of the rows."
-                raise InputError("graph", f"must be a Graph or an adjacency matrix of the rows; got {got}")
-            given = graph if isinstance(graph, Graph) else Graph(graph)
-            if given.n_nodes != n:
-                raise InputError("graph", f"must have {n} nodes, one per row of X; got {given.n_nodes}.")
-            return given.replace(features=matrix)
         if n_neighbours >= n:
             log_decision(f"n_neighbours: {n - 1} instead of {n_neighbours}, since there are {n} rows.")
         points = self.scaling_.apply_to_rows(matrix)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from scipy import sparse
 
+from nodecopy._core.arrays import Singles
 from nodecopy._core.checks import check_integer, check_real
 from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy.classify.base import Classifier, Prediction, Trial, entropy
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import WeightScaling
 from nodecopy.graph import Graph
+from nodecopy.nn.networks import SparseStack
 
 ALPHAS: tuple[float, ...] = (0.5, 0.8, 0.9, 0.95, 0.99)  # compared on validation nodes
 DEFAULT_ALPHA = 0.95  # the value without validation nodes
@@ -86,31 +88,36 @@ class LabelPropagation(Classifier):
             if np.float32(alphas[0]) == 1:
                 allowed = f"must be below 1, for labels to count; got {self.alpha!r}. Use 0.99."
                 raise InputError("alpha of LabelPropagation", allowed)
-        candidates, is_reached = self._propagate(trial, alphas)
+        matrix, labels = spreading_matrix(trial.graph, self.weights), trial.label_probabilities
+        own = np.zeros((trial.graph.n_nodes, trial.n_classes), np.float32)
+        own[trial.train] = labels if trial.weights is None else trial.weights[:, None] * labels
+        spread = [propagate(matrix, own, 1 - alpha, self.n_steps) for alpha in alphas]
+        candidates = [normalise(scores) for scores in spread]
         if len(alphas) > 1:
-            is_right = candidates[:, nodes].argmax(axis=2) == trial.codes[nodes]
-            best = int(is_right.mean(axis=1).argmax())
-        details = {"alpha": alphas[best], "unreached": int((~is_reached[best]).sum())}
+            best = int(
+                np.argmax([(p[nodes].argmax(axis=1) == trial.codes[nodes]).mean() for p in candidates])
+            )
+        n_unreached = int((spread[best].sum(axis=1) == 0).sum())
+        details = {"alpha": alphas[best], "unreached": n_unreached}
         return Prediction(candidates[best], entropy(candidates[best]), details)
 
-    def _propagate(
-        self, trial: Trial, alphas: Sequence[float]
-    ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-        """Return the probabilities with each alpha, ``[n_alphas, n_nodes, n_classes]``."""
-        matrix = spreading_matrix(trial.graph, self.weights)
-        n_nodes, shape = trial.graph.n_nodes, (trial.graph.n_nodes, len(alphas), trial.n_classes)
-        own = np.zeros(shape, np.float32)
-        weights = 1 if trial.weights is None else trial.weights[:, None]
-        own[trial.train] = (weights * trial.label_probabilities)[:, None, :]
-        shares = np.array(alphas, np.float32)[:, None]
-        scores = own
-        for _ in range(self.n_steps):
-            spread = (matrix @ scores.reshape(n_nodes, -1)).reshape(shape)
-            scores = shares * spread + (1 - shares) * own
-        total = scores.sum(axis=2, keepdims=True)
-        equal = np.full(shape, 1 / trial.n_classes, np.float32)
-        probabilities: NDArray[np.float32] = np.divide(scores, total, where=total > 0, out=equal)
-        return probabilities.transpose(1, 0, 2), total[:, :, 0].T > 0
+
+def propagate(matrix: Any, own: NDArray[Any], restart: float, n_steps: int, device: str = "cpu") -> Singles:
+    """Return ``own`` after steps of propagation with restarts."""
+    rows: Any = own
+    if device != "cpu":
+        matrix = SparseStack([matrix], torch.device(device)).tensor
+        rows = own = torch.from_numpy(own).to(device)  # type: ignore[assignment]
+    for _ in range(n_steps):
+        rows = (1 - restart) * (matrix @ rows) + restart * own
+    return np.asarray(rows if device == "cpu" else rows.cpu().numpy(), np.float32)
+
+
+def normalise(scores: NDArray[Any]) -> NDArray[Any]:
+    """Return rows scaled to a sum of one; equal probabilities if all are zero."""
+    total = scores.sum(axis=1, keepdims=True)
+    equal = np.full(scores.shape, 1 / scores.shape[1], scores.dtype)
+    return np.asarray(np.divide(scores, total, where=total > 0, out=equal))
 
 
 def spreading_matrix(graph: Graph, weights: str) -> sparse.csr_array:

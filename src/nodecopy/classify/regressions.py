@@ -30,6 +30,7 @@ from nodecopy.classify.base import (
     check_trials,
     entropy,
 )
+from nodecopy.classify.label_propagation import propagate
 from nodecopy.errors import InputError
 from nodecopy.features.embeddings import GraphCache, leading_directions, rarity_weights, weigh_by_rarity
 from nodecopy.features.scaling import FeatureScaling, WeightScaling, explain_no_counts
@@ -41,7 +42,7 @@ from nodecopy.nn.training import check_device, choose_threads
 MAX_STRENGTH = 1e9  # largest ``C``; far beyond it, the first step of the optimiser overflows
 STRENGTHS, DEFAULT_STRENGTH = (1000.0, 100.0, 10.0, 1.0), 10.0  # ``C`` of DGI with and without validation
 # Of a regression, as in scikit-learn: the largest gradient per unit of weight, and the relative decrease.
-MAX_ITERATIONS, TOLERANCE, ROUNDING = 500, 1e-4, 64 * np.finfo(np.float64).eps
+MAX_ITERATIONS, TOLERANCE, ROUNDING = 500, 1e-4, float(np.finfo(np.float32).eps)
 SLOPE = 0.25  # initial slope of the PReLU below zero
 
 
@@ -58,7 +59,7 @@ class RegressionClassifier(Classifier):
             raise InputError(name, "must be above 0; got 0.")
 
     def embed(self, trial: Trial) -> tuple[Embedding, NDArray[np.floating]]:
-        """Return an embedding fitted to the graph of a trial, and its value at the nodes."""
+        """Return an embedding fitted to the graph of a trial, which trials on it share, and its value."""
         raise NotImplementedError
 
     def sample_weights(self, trial: Trial) -> NDArray[np.floating] | None:
@@ -67,26 +68,18 @@ class RegressionClassifier(Classifier):
 
     def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
         self.check_parameters()
-        trials, device = check_trials(trials), check_device(self.device)
-        # Trials on one graph share their embeddings, unless these are drawn from the seed of the trial.
-        keys = [id(trial) if self.seed is None else id(trial.graph) for trial in trials]
-        first = dict(zip(reversed(keys), reversed(trials), strict=True))
-        embeddings = {key: self.embed(first[key]) for key in dict.fromkeys(keys)}
-        predictions = []
-        for trial, key in zip(trials, keys, strict=True):
-            prediction = self._fit_regression(trial, *embeddings[key], device)
-            predictions.append(prediction if keep_networks else replace(prediction, networks=None))
-        return predictions
+        check_device(self.device)
+        embedded = [(trial, *self.embed(trial)) for trial in check_trials(trials)]
+        with one_blas_thread():
+            predictions = [self._fit_regression(*parts) for parts in embedded]
+        return predictions if keep_networks else [replace(each, networks=None) for each in predictions]
 
-    def _fit_regression(
-        self, trial: Trial, embedding: Embedding, rows: NDArray[np.floating], device: torch.device
-    ) -> Prediction:
+    def _fit_regression(self, trial: Trial, embedding: Embedding, rows: NDArray[np.floating]) -> Prediction:
         """Return the prediction with the given penalty, or with the best one on validation nodes."""
         strengths = STRENGTHS if trial.has_validation else (DEFAULT_STRENGTH,)
-        if self.C is not None:
-            strengths = (self.C,)
-        labelled, weights = rows[trial.train].astype(np.float64), self.sample_weights(trial)
-        solutions = softmax_regressions(labelled, trial.label_probabilities, strengths, weights, device)
+        strengths = strengths if self.C is None else (self.C,)
+        labels, weights = trial.label_probabilities, self.sample_weights(trial)
+        solutions = softmax_regressions(rows[trial.train], labels, strengths, weights)
         regressions = [EmbeddingRegression(embedding, *solution) for solution in solutions]
         candidates = [Prediction(*regression.classify(rows)) for regression in regressions]
         best = int(np.argmax(trial.validation_accuracy(candidates))) if len(strengths) > 1 else 0
@@ -144,7 +137,7 @@ class SGC(RegressionClassifier):
         return False
 
     def check_parameters(self) -> None:
-        check_settings(self, restart=(0, 1), n_steps=0, rank=1, C=(0, MAX_STRENGTH))
+        check_settings(self, restart=(0, 1), n_steps=0, rank=1)
         super().check_parameters()
 
     def embed(self, trial: Trial) -> tuple[PropagatedFeatures, NDArray[np.float64]]:
@@ -275,9 +268,7 @@ class PropagatedFeatures(Embedding):
         features, matrix = self.scale(graph)
         weighted = weigh_by_rarity(features, self.rarity)
         reduced = weighted.toarray() if self.directions is None else unit_rows(weighted @ self.directions)
-        rows = own = np.asarray(reduced, np.float32)
-        for _ in range(self.n_steps):
-            rows = np.asarray((1 - self.restart) * (matrix @ rows) + self.restart * own)
+        rows = propagate(matrix, np.asarray(reduced, np.float32), self.restart, self.n_steps)
         return np.asarray(unit_rows(rows.astype(np.float64)) * self.length)
 
     @property
@@ -373,55 +364,45 @@ class EmbeddingRegression:
 
 
 def softmax_regressions(
-    rows: NDArray[np.float64],
+    rows: NDArray[np.floating],
     targets: NDArray[np.floating],
     strengths: Sequence[float],
-    sample_weights: NDArray[np.floating] | None,
-    device: torch.device,
+    sample_weights: NDArray[np.floating] | None = None,
 ) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
     """Return the coefficients and intercepts of a regression for each strength C of the inverse penalty.
 
     The loss is that of scikit-learn: C times the weighted sum of cross-entropies with the ``targets`` plus
     half the sum of squared coefficients. Each regression starts from the solution of the previous one.
     """
-    with one_blas_thread():
-        # The coefficients are combinations of rows: with few rows, there are few numbers to find.
-        basis, reduced = (rows.T, None) if len(rows) > rows.shape[1] else np.linalg.qr(rows.T)
-        weights = np.ones(len(rows)) if sample_weights is None else sample_weights
-        loss = _Loss(rows if reduced is None else reduced.T, weights[:, None] * targets, device)
-        solution, results = np.zeros(loss.shape), []
-        with choose_threads(rows.size, device):
-            for strength in strengths:
-                solution = loss.minimise(solution, strength)
-                coefficients = solution[:-1] if reduced is None else basis @ solution[:-1]
-                results.append((coefficients, solution[-1]))
-    return results
+    # The coefficients are combinations of rows: with few rows, there are few numbers to find.
+    basis, reduced = (rows.T, None) if len(rows) > rows.shape[1] else np.linalg.qr(rows.T)
+    inputs = np.ascontiguousarray(rows if reduced is None else reduced.T, np.float32)
+    weights = np.ones(len(rows)) if sample_weights is None else sample_weights
+    targets = (weights[:, None] * targets).astype(np.float32)
+    totals = targets.sum(axis=1, keepdims=True)
 
+    def evaluate(flat: NDArray[np.float64], strength: float) -> tuple[float, NDArray[np.float64]]:
+        values = flat.reshape(-1, targets.shape[1])
+        single = values.astype(np.float32)
+        logits = inputs @ single[:-1] + single[-1]
+        logits -= logits.max(axis=1, keepdims=True)
+        residuals = np.exp(logits)
+        sums = residuals.sum(axis=1, keepdims=True)
+        loss = float((totals * np.log(sums)).sum() - (targets * logits).sum())
+        residuals *= totals / sums
+        residuals -= targets
+        gradient = strength * np.vstack([inputs.T @ residuals, residuals.sum(axis=0)]).astype(np.float64)
+        gradient[:-1] += values[:-1]
+        return strength * loss + 0.5 * float(np.square(values[:-1]).sum()), gradient.ravel()
 
-class _Loss:
-    """The loss of coefficients, the last row of which are the intercepts, and its gradient."""
-
-    def __init__(
-        self, rows: NDArray[np.float64], weighted_targets: NDArray[np.floating], device: torch.device
-    ) -> None:
-        self.rows = torch.from_numpy(np.ascontiguousarray(rows)).to(device)
-        self.targets = torch.from_numpy(weighted_targets.astype(np.float64)).to(device)
-        self.totals = self.targets.sum(dim=1, keepdim=True)
-        self.shape = (rows.shape[1] + 1, weighted_targets.shape[1])
-
-    def minimise(self, start: NDArray[np.float64], strength: float) -> NDArray[np.float64]:
-        largest = TOLERANCE * strength * self.totals.sum().item()
+    solution, results = np.zeros((inputs.shape[1] + 1) * targets.shape[1]), []
+    for strength in strengths:
+        largest = TOLERANCE * strength * float(totals.sum())
         options: Any = {"maxiter": MAX_ITERATIONS, "gtol": largest, "ftol": ROUNDING}
-        result = minimize(self.evaluate, start.ravel(), (strength,), "L-BFGS-B", jac=True, options=options)
-        return np.asarray(result.x.reshape(self.shape))
-
-    def evaluate(self, flat: NDArray[np.float64], strength: float) -> tuple[float, NDArray[np.float64]]:
-        values = torch.from_numpy(flat).view(self.shape).to(self.rows.device)
-        log_p = torch.addmm(values[-1], self.rows, values[:-1]).log_softmax(dim=1)
-        residuals = log_p.exp().mul_(self.totals).sub_(self.targets).mul_(strength)
-        gradient = torch.cat([self.rows.T @ residuals + values[:-1], residuals.sum(dim=0, keepdim=True)])
-        value = 0.5 * values[:-1].square().sum() - strength * (self.targets * log_p).sum()
-        return value.item(), gradient.flatten().cpu().numpy()
+        solution = minimize(evaluate, solution, (strength,), "L-BFGS-B", jac=True, options=options).x
+        values = solution.reshape(-1, targets.shape[1])
+        results.append((values[:-1] if reduced is None else basis @ values[:-1], values[-1]))
+    return results
 
 
 class Infomax:
@@ -453,7 +434,7 @@ class Infomax:
         weight, bias, slope, _ = self.parameters
         projected = self.features @ weight
         inputs = [projected, *(projected[:, permutation] for permutation in permutations)]
-        return [prelu((self.matrix @ rows)[0] + bias, slope) for rows in inputs]
+        return [functional.prelu((self.matrix @ rows)[0] + bias, slope) for rows in inputs]
 
     def loss(self, permutation: Tensor) -> Tensor:
         """Return the mean cross-entropy of the question whether an output is of the observed graph."""
@@ -462,28 +443,6 @@ class Infomax:
         of_observed = functional.softplus(-(outputs @ direction))
         of_corrupted = functional.softplus(corrupted @ direction)
         return (of_observed.mean() + of_corrupted.mean()) / 2
-
-
-def prelu(inputs: Tensor, slope: Tensor) -> Tensor:
-    """Return the PReLU with one slope; on a CPU the backward pass of torch takes several times as long."""
-    if inputs.device.type != "cpu":
-        return functional.prelu(inputs, slope)
-    out: Tensor = _PReLU.apply(inputs, slope)  # type: ignore[no-untyped-call]
-    return out
-
-
-class _PReLU(torch.autograd.Function):
-    @staticmethod
-    def forward(context: Any, inputs: Tensor, slope: Tensor) -> Tensor:
-        context.save_for_backward(inputs, slope)
-        return functional.leaky_relu(inputs, slope.item())
-
-    @staticmethod
-    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
-        inputs, slope = context.saved_tensors
-        of_inputs = torch.ops.aten.leaky_relu_backward(gradient, inputs, slope.item(), False)
-        of_slope = torch.dot(gradient.flatten(), (inputs - inputs.relu()).flatten())
-        return of_inputs, of_slope.view_as(slope)
 
 
 def train_infomax(

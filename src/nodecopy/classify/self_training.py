@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
+from nodecopy._core.arrays import as_matrix
 from nodecopy._core.checks import check_choice, check_integer, check_mapping, check_real, list_names, show
+from nodecopy._core.linalg import one_blas_thread
 from nodecopy._core.messages import log_decision, log_decisions_once, mute_decisions, warn_about_data
 from nodecopy._core.parallel import track
 from nodecopy._core.random import child
 from nodecopy.classify.base import MAX_ROUNDS, Classifier, ClassifierSeeds, Prediction, Trial, check_trials
+from nodecopy.classify.label_propagation import normalise
 from nodecopy.classify.own_networks import wrap_factory
-from nodecopy.classify.vote import (
-    MIN_PER_CLASS,
-    PooledRegressions,
-    Vote,
-    Voters,
-    class_scales,
-    digest_graph,
-    last_best,
-    mix_sizes,
-    most_confident,
-    normalise,
-)
+from nodecopy.classify.vote import Vote, Voters, last_best
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.nn.modules import Factory
-from nodecopy.nn.networks import check_features
 from nodecopy.nn.training import check_device
 
 TINY = np.finfo(np.float64).tiny
+MIN_PER_CLASS = 5  # unlabelled nodes per class below which sizes of classes are not estimated
 RECOMMENDED_BASE = (
     "The recommended method with a network of your own is "
     "SelfTraining(BayesianGCN(NodeCopying(KeepByDegree(SameLabel())), 5, base=build))."
@@ -46,8 +40,8 @@ Probabilities: TypeAlias = NDArray[np.float32]
 class SelfTraining(Classifier):
     """Classify nodes with few labels: the most confident predictions become training labels.
 
-    In every round the most confident predictions of each class become pseudo-labels, and the base is trained
-    again on labels and pseudo-labels. The default base is the vote described below.
+    The default base is the vote described below. With another base, the most confident predictions of each
+    class become pseudo-labels in every round, and the base is trained again on labels and pseudo-labels.
 
     Parameters
     ----------
@@ -55,14 +49,6 @@ class SelfTraining(Classifier):
         Any classifier, or the factory of a :class:`CustomNetwork`; by default the vote.
     n_rounds
         Rounds with pseudo-labels; 0 is the base alone.
-    share
-        Largest share of the estimated size of a class that gets pseudo-labels, above 0. By default
-        0.8 - 0.4 / r, where r is the square root of the mean number of labels per class.
-    balance
-        A class has the estimated size ``n ** (1 - balance) * m ** balance``, where n is its predicted size
-        and m the mean over classes. Probabilities are scaled to these sizes before pseudo-labels are chosen.
-        By default 1 / r, of the vote 0.5 / r. The predicted size is the number of nodes predicted to be of
-        the class, of the vote its mean probability.
     class_weight
         Weights of classes in the prediction of the vote: its probabilities are multiplied by them and scaled
         to a sum of one. A mapping from labels to weights (1 if missing), or ``"f1"``: those with the highest
@@ -77,24 +63,31 @@ class SelfTraining(Classifier):
     The voters are four logistic regressions and :class:`LabelPropagation`. The regressions read the features,
     those of the neighbours within two hops, features that are propagated far along edges (all three are
     settings of :class:`SGC`), and an embedding of the connections. Without features, the first three are left
-    out, and in graphs of more than 100,000 nodes the embedding.
+    out, and in graphs of more than 100,000 nodes the embedding. Classes weigh equally in their training.
 
-    The probabilities of the vote are proportional to the product of those of the voters, each to the power of
-    its weight. Weights maximise the likelihood of labels that are held out in five-fold cross-validation,
-    minus a penalty on the distance from weights of 1 for the propagated features and 0.05 for the others. In
-    rounds with pseudo-labels, the voters without pseudo-labels vote, too; the held-out likelihood decides how
-    much. Each fold has pseudo-labels of its own, so that no label is seen by the voters that predict it. With
-    one label per class there is nothing to hold out. Validation nodes count as held-out labels.
+    The probabilities of the vote are proportional to the size of the class and to the product of the
+    probabilities of the voters, each to the power of its weight. Weights maximise the likelihood of labels
+    that are held out in five-fold cross-validation, under a normal prior with means of 2 for the propagated
+    features and 0.2 for the others.
+    Validation nodes count as held-out labels. Sizes of classes are those with the highest likelihood on up to
+    1,000 unlabelled nodes, averaged with the frequencies of the labels; with 1 + 5 labels per class both
+    count half, with one label only the frequencies.
 
-    The chosen round has the highest validation accuracy, ties going to the latest; without validation nodes
-    it is the last. ``prediction_.details`` holds its number (``pseudo_label_rounds``), its pseudo-labels of
-    each class (``pseudo_labels``), the validation accuracy of every round, if there is one
-    (``round_accuracy``), ``share`` and ``balance``; of the vote also the weights of its voters (``vote``),
-    the share of them that voters without pseudo-labels have (``weight_without_pseudo_labels``), the share of
-    held-out labels of each class that are predicted correctly (``held_out_recall``, ``None`` for a class with
-    one label), and ``class_weight``.
+    These nodes get their predicted class as a pseudo-label, with the difference between the largest and the
+    second largest probability as its weight. The voters without pseudo-labels vote in all rounds, and the
+    held-out likelihood decides how much. Each fold has pseudo-labels of its own, so that no label is seen by
+    the voters that predict it. The chosen round has the highest penalised likelihood of held-out labels; with
+    one label per class, where nothing can be held out, it is the last. With another base it has the highest
+    validation accuracy, and is the last without validation nodes.
 
-    On other graphs, the vote predicts by the voters that read features, with weights of their own.
+    ``prediction_.details`` holds the number of the chosen round (``pseudo_label_rounds``) and its
+    pseudo-labels of each class (``pseudo_labels``); of the vote the weights of the voters (``vote``), the
+    share of voters without pseudo-labels in them (``weight_without_pseudo_labels``), ``class_sizes``, the
+    share of held-out labels of each class that are predicted correctly (``held_out_recall``, ``None`` for a
+    class with one label), ``class_weight``, and the mean penalised log-likelihood of every round
+    (``round_likelihood``); of another base the validation accuracy of every round (``round_accuracy``), if
+    there is one. On other graphs, a regression on features that was trained on the prediction replaces the
+    vote.
 
     Examples
     --------
@@ -110,12 +103,12 @@ class SelfTraining(Classifier):
     base: Classifier | Factory | str | None = None
     n_rounds: int = 4
     _: KW_ONLY
-    share: float | None = None
-    balance: float | None = None
     class_weight: str | Mapping[Any, float] | None = None
     features: str | None = None
     weights: str | None = None
     device: str = "cpu"
+
+    observed_ = ""  # digest of the observed graph; no parameter without an annotation
 
     def fit_trials(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> list[Prediction]:
         base, trials = self._check_parameters(), check_trials(trials)
@@ -147,16 +140,14 @@ class SelfTraining(Classifier):
         best = last_best(scores, self.n_rounds)
         details = {"pseudo_label_rounds": best} | ({"round_accuracy": scores} if scores else {})
         chosen = rounds[best]
-        return replace(chosen, details={**chosen.details, **details, **self._settings(trial)})
+        return replace(chosen, details={**chosen.details, **details})
 
     def _fit_vote(self, trial: Trial, keep_networks: bool) -> Prediction:
         scalings = {"features": self.features, "weights": self.weights}
         given = {name: value for name, value in scalings.items() if value is not None}
-        settings = self._settings(trial)
-        factors = self._class_factors(trial)
-        vote = Vote(trial, Voters(trial, given, self.device), settings["share"], settings["balance"])
-        prediction = vote.predict(vote.fit(self.n_rounds), factors, keep_networks=keep_networks)
-        return replace(prediction, details=prediction.details | settings)
+        factors, vote = self._class_factors(trial), Vote(trial, Voters(trial, given, self.device))
+        with one_blas_thread():
+            return vote.predict(vote.fit(self.n_rounds), factors, keep_networks=keep_networks)
 
     def _class_factors(self, trial: Trial) -> NDArray[np.float64] | None:
         """Return the weights of classes in the prediction; ``None`` if F1 chooses them."""
@@ -174,12 +165,7 @@ class SelfTraining(Classifier):
     def _check_parameters(self) -> Classifier | None:
         """Check everything before anything is trained; return the base that was given, if any."""
         check_integer(self.n_rounds, "n_rounds of SelfTraining", low=0, high=MAX_ROUNDS - 1)
-        for name in ("share", "balance"):
-            if getattr(self, name) is not None:
-                check_real(getattr(self, name), f"{name} of SelfTraining", low=0, high=1)
         check_device(self.device)
-        if self.share == 0:
-            raise InputError("share of SelfTraining", "must be above 0; got 0. n_rounds=0 is the base alone.")
         if isinstance(self.class_weight, Mapping):
             allowed = "a mapping from labels to weights, or 'f1'"
             for weight in check_mapping(self.class_weight, "class_weight of SelfTraining", allowed).values():
@@ -201,11 +187,11 @@ class SelfTraining(Classifier):
 
     def _add_pseudo_labels(self, trial: Trial, prediction: Prediction, number: int) -> Trial:
         """Return the problem of a round: labels, pseudo-labels, and a seed of its own."""
-        free, settings = np.setdiff1d(np.arange(trial.graph.n_nodes), trial.labelled), self._settings(trial)
-        p = prediction.probabilities
-        scales = class_scales(p[free], _class_sizes(p[free], settings["balance"]))
+        free, p = np.setdiff1d(np.arange(trial.graph.n_nodes), trial.labelled), prediction.probabilities
+        scarcity = float((trial.n_classes / len(trial.train)) ** 0.5)  # at most 1: each class has a label
+        scales = class_scales(p[free], _class_sizes(p[free], scarcity))
         scaled = normalise(p * scales).astype(np.float32) if (scales != 1).any() else p
-        numbers = settings["share"] * _class_sizes(scaled[free], settings["balance"])
+        numbers = (0.8 - 0.4 * scarcity) * _class_sizes(scaled[free], scarcity)
         nodes = free[most_confident(scaled[free], numbers)]
         # All pseudo-labels together weigh at most as much as all labels.
         n_labels = len(trial.train)
@@ -215,43 +201,34 @@ class SelfTraining(Classifier):
         codes = scaled[nodes].argmax(axis=1)
         return trial.with_pseudo_labels(nodes, codes, weights=weights, predictions=scaled, rng=seed)
 
-    def _settings(self, trial: Trial) -> dict[str, float]:
-        """Return the parameters that depend on the number of labels unless they are given."""
-        scarcity = float((trial.n_classes / len(trial.train)) ** 0.5)  # at most 1: each class has a label
-        balance = scarcity / 2 if self.base is None else scarcity
-        return {
-            "share": 0.8 - 0.4 * scarcity if self.share is None else self.share,
-            "balance": balance if self.balance is None else self.balance,
-        }
+    def set_prediction(self, trial: Trial, prediction: Prediction) -> Self:
+        self.observed_ = digest_graph(trial.graph)
+        return super().set_prediction(trial, prediction)
 
     def predict_graph(self, graph: Graph) -> ArrayLike | Prediction:
-        networks = self.check_fitted().networks
-        if isinstance(networks, PooledRegressions) and graph.features is not None:
-            check_features(graph, networks.regressions[0].embedding.shape[0])
-            if digest_graph(graph) == networks.observed:
-                return self.prediction_
-        return super().predict_graph(graph)
+        other = super().predict_graph(graph)  # which checks the graph
+        is_vote = self.base is None and digest_graph(graph) == self.observed_
+        return self.prediction_ if is_vote else other
 
     def network_device(self) -> str:
         return self.base.network_device() if isinstance(self.base, Classifier) else self.device
 
     def log_choices(self) -> None:
-        details, nodes = self.prediction_.details, self.trial_.validation
-        best = details["pseudo_label_rounds"]
+        details, rounds = self.prediction_.details, f"of {self.n_rounds}"
         self._warn_if_a_class_has_died_out()
         if vote := details.get("vote"):
             shown = ", ".join(f"{name} {weight:.2f}" for name, weight in vote.items())
             log_decision(f"vote: the weights are {shown}.")
-        if not self.n_rounds:
-            return
-        message = f"that of round {best} of {self.n_rounds}" if best else "that without pseudo-labels"
-        if nodes is not None and len(nodes):
-            message += f", chosen by {len(nodes)} validation node{'s' * (len(nodes) > 1)}"
-            is_tie = len(set(details["round_accuracy"])) == 1
-            message += ": all rounds are equal, and this is the latest" * is_tie
-        else:
-            message += ", the last one, since there are no validation nodes"
-        log_decision(f"self-training: the prediction is {message}.", "n_rounds")
+        reason = "the last one, since there are no held-out labels"
+        if details.get("round_likelihood"):
+            reason = "the one with the highest likelihood of held-out labels"
+        elif details.get("round_accuracy"):
+            reason = "the most accurate one at the validation nodes, or the latest of several"
+        if self.n_rounds:
+            number = details["pseudo_label_rounds"]
+            log_decision(
+                f"self-training: the prediction is that of round {number} {rounds}, {reason}.", "n_rounds"
+            )
 
     def _warn_if_a_class_has_died_out(self) -> None:
         free = np.setdiff1d(np.arange(len(self.node_ids_)), self.trial_.labelled)
@@ -262,10 +239,40 @@ class SelfTraining(Classifier):
             warn_about_data(
                 f"no unlabelled node is predicted to be of class {names}, which has labels. If the class is "
                 "rare, class_weight='f1' chooses weights of classes that find it; n_rounds=0 leaves "
-                "out pseudo-labels, and balance=1 makes those of all classes equally many."
+                "out pseudo-labels."
             )
 
 
 def _class_sizes(probabilities: Probabilities, balance: float) -> NDArray[np.float64]:
-    n_predicted = np.bincount(probabilities.argmax(axis=1), minlength=probabilities.shape[1])
-    return mix_sizes(n_predicted, balance)
+    """Return sizes of classes between predicted and, with ``balance`` 1, equal ones."""
+    sizes = np.bincount(probabilities.argmax(axis=1), minlength=probabilities.shape[1]).astype(np.float64)
+    return np.asarray(sizes ** (1.0 - balance) * (sizes.sum() / len(sizes)) ** balance)
+
+
+def class_scales(probabilities: Probabilities, sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return factors of class probabilities with which they add up to the sizes of classes."""
+    scale, n = np.ones(probabilities.shape[1]), len(probabilities)
+    if n < MIN_PER_CLASS * len(scale):  # too few to estimate sizes of classes
+        return scale
+    of_free, target = probabilities.astype(np.float64), np.maximum(sizes, 1)
+    target = target * (n / target.sum())
+    for _ in range(20):  # it converges in fewer steps
+        scale *= target / np.maximum(normalise(of_free * scale).sum(axis=0), TINY)
+    return scale
+
+
+def most_confident(probabilities: Probabilities, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return so many rows of each predicted class, those with the largest probability."""
+    order = np.argsort(-probabilities.max(axis=1), kind="stable")
+    predicted = probabilities[order].argmax(axis=1)
+    return np.concatenate([order[predicted == c][: int(np.ceil(n))] for c, n in enumerate(numbers)])
+
+
+def digest_graph(graph: Graph) -> str:
+    """Return a digest of the edges and features of a graph."""
+    features = () if graph.features is None else (sparse.csr_array(as_matrix(graph.features, "features")),)
+    digest = hashlib.sha256()
+    for matrix in (graph.adjacency, *features):
+        for part in (matrix.indptr, matrix.indices, matrix.data):
+            digest.update(np.asarray(part, np.float64).tobytes())
+    return digest.hexdigest()

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any, TypeAlias
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.optimize import minimize
 from scipy.special import softmax
 
-from nodecopy._core.arrays import as_matrix
-from nodecopy._core.checks import check_vector
 from nodecopy._core.messages import log_decision
 from nodecopy._core.random import child, generator
 from nodecopy.classify.base import ClassifierSeeds, Prediction, Trial, entropy
-from nodecopy.classify.label_propagation import DEFAULT_ALPHA, spreading_matrix
+from nodecopy.classify.label_propagation import DEFAULT_ALPHA, normalise, propagate, spreading_matrix
 from nodecopy.classify.regressions import (
     SGC,
     EmbeddingRegression,
@@ -28,26 +23,19 @@ from nodecopy.classify.regressions import (
     scale_distances,
     softmax_regressions,
 )
-from nodecopy.errors import InputError
 from nodecopy.features.embeddings import embed_connections
 from nodecopy.features.scaling import WeightScaling
-from nodecopy.graph import Graph
-from nodecopy.nn.engine import Averages
-from nodecopy.nn.networks import SparseStack
 from nodecopy.nn.training import LabelledNodes
 
 PROPAGATED, CONNECTIONS, LABELS = "propagated", "connections", "labels"
 VIEWS = {"features": SGC(n_steps=0), "two hops": SGC(0.0, n_steps=2), PROPAGATED: SGC()}
 N_FOLDS = 5  # of the training nodes of each class, to compare voters
-RIDGE = 2.0  # of the weights; the likelihoods of a handful of labels are noisy
-PRIOR = 0.05  # weight of each voter without evidence, beside 1 for the propagated features
-N_STEPS = 30  # of label propagation
+PRIOR, MAIN_PRIOR = 0.2, 2.0  # weights of voters without evidence; the second is that of propagated features
+HALF_TRUST = 5.0  # further labels per class with which what is estimated counts half
 MIN_PROBABILITY = 1e-4  # no voter has a veto
-N_CANDIDATES = 2500  # nodes that may get pseudo-labels, which bounds the time
-PSEUDO_WEIGHT = 4.0  # of all pseudo-labels together, per weight of all labels
-MIN_PER_CLASS = 5  # unlabelled nodes per class below which sizes of classes are not estimated
+N_CANDIDATES = 1000  # nodes that may get pseudo-labels, which bounds the time
+N_EM_STEPS = 50  # enough to converge
 TINY = np.finfo(np.float64).tiny  # divisor in place of a sum that is zero
-CPU = torch.device("cpu")
 MAX_NODES_FOR_CONNECTIONS = 100_000  # the singular vectors of larger graphs take minutes
 FACTORS = np.exp(np.linspace(0, 4, 41))  # of a class's probabilities, compared by F1
 Array: TypeAlias = NDArray[Any]
@@ -62,7 +50,10 @@ class FittedVoters:
 
 
 class Voters:
-    """The voters for a graph: regressions on ``rows`` by name, and label propagation."""
+    """The voters for a graph: regressions on ``rows`` by name, and label propagation.
+
+    Classes have equal weights in their training, so that they predict as if classes were equally large.
+    """
 
     def __init__(self, trial: Trial, settings: dict[str, Any], device: str) -> None:
         graph, weights = trial.graph, settings.get("weights", "auto")
@@ -80,28 +71,25 @@ class Voters:
             size = f"more than {MAX_NODES_FOR_CONNECTIONS:,} nodes"
             log_decision(f"vote: the embedding of connections is left out in a graph with {size}.")
         self.matrix, self.names = spreading_matrix(graph, weights), [*self.rows, LABELS]
-        self.prior = np.where(np.array(self.names) == PROPAGATED, 1.0, PRIOR)
+        self.prior = np.where(np.array(self.names) == PROPAGATED, MAIN_PRIOR, PRIOR)
         if PROPAGATED not in self.names:
             self.prior = np.full(len(self.names), 1 / len(self.names))
 
     def fit(self, chains: Sequence[LabelledNodes]) -> list[FittedVoters]:
         """Return the voters for each chain of training nodes."""
         shape = (self.matrix.shape[0], len(chains), self.n_classes)
-        own, strength = np.zeros(shape, np.float32), VIEWS[PROPAGATED].C
-        for number, chain in enumerate(chains):
-            own[chain.nodes, number] = chain.labels * np.asarray(chain.weights)[:, None]
-        flat = propagate(self.matrix, own.reshape(shape[0], -1), 1 - DEFAULT_ALPHA, N_STEPS, self.device)
+        own, view = np.zeros(shape, np.float32), VIEWS[PROPAGATED]
+        balanced = [weigh_classes_equally(chain) for chain in chains]
+        for number, (chain, weights) in enumerate(zip(chains, balanced, strict=True)):
+            own[chain.nodes, number] = chain.labels * weights[:, None]
+        flat = propagate(self.matrix, own.reshape(shape[0], -1), 1 - DEFAULT_ALPHA, view.n_steps, self.device)
         fitted = []
-        for chain, scores in zip(chains, flat.reshape(shape).transpose(1, 0, 2), strict=True):
-            weights = np.asarray(chain.weights)
-            weights = weights * (self.n_classes / weights.sum())
+        for number, (chain, weights) in enumerate(zip(chains, balanced, strict=True)):
             solutions = [
-                softmax_regressions(
-                    rows[chain.nodes].astype(np.float64), chain.labels, (strength,), weights, CPU
-                )[0]
+                softmax_regressions(rows[chain.nodes], chain.labels, (view.C,), weights)[0]
                 for rows in self.rows.values()
             ]
-            fitted.append(FittedVoters(solutions, scores))
+            fitted.append(FittedVoters(solutions, flat.reshape(shape)[:, number]))
         return fitted
 
     def predict(self, fitted: FittedVoters, nodes: Any = slice(None)) -> Array:
@@ -115,19 +103,21 @@ class Voters:
 
 @dataclass(frozen=True, eq=False)
 class VoteRound:
-    """A round: voters with all labels, log-probabilities of held-out labels, weights, and pseudo-labels."""
+    """Voters with all labels, and what followed from their predictions of held-out labels."""
 
     fitted: FittedVoters
     held_out: Array
     weights: Array
+    likelihood: float
+    sizes: Array
     n_pseudo_labels: list[int]
 
 
 class Vote:
     """Self-training of the voters of a trial, with all labels and without those of each fold."""
 
-    def __init__(self, trial: Trial, voters: Voters, share: float, balance: float) -> None:
-        self.trial, self.voters, self.share, self.balance = trial, voters, share, balance
+    def __init__(self, trial: Trial, voters: Voters) -> None:
+        self.trial, self.voters = trial, voters
         train, free = trial.train, np.setdiff1d(np.arange(trial.graph.n_nodes), trial.labelled)
         if len(free) > N_CANDIDATES:
             rng = generator(child(trial.rng, ClassifierSeeds.SELF_TRAINING))
@@ -139,6 +129,9 @@ class Vote:
         validation = train[:0] if trial.validation is None else trial.validation
         self.held_out = [validation, *(train[folds == fold] for fold in range(folds.max() + 1))]
         self.truth = trial.codes[np.concatenate(self.held_out)]
+        self.frequencies = np.bincount(trial.codes[trial.labelled]) / len(trial.labelled)
+        n_further = len(trial.labelled) / trial.n_classes - 1
+        self.trust = n_further / (n_further + HALF_TRUST)
 
     def fit(self, n_rounds: int) -> list[VoteRound]:
         """Return the rounds; the pool of each has its voters and those of the first round."""
@@ -149,103 +142,86 @@ class Vote:
             labelled = [self._label(*pair) for pair in zip_longest(self.chains, pooled)]
             fitted, prior = self.voters.fit(labelled), self.voters.prior
             base = base or fitted
-            logs = [self._predict(*pair) for pair in zip(fitted, base, self.held_out, strict=True)]
-            prior = np.append(prior, 0 * prior) if number else prior
-            weights = fit_weights(np.concatenate(logs, axis=1), self.truth, prior)
-            pooled = [
-                pool(self._predict(*pair, self.candidates), weights)
-                for pair in zip(fitted, base, strict=True)
-            ]
-            n_labels = len(self.trial.train)
-            codes = labelled[0].labels[n_labels:].argmax(axis=1)
+            if number:
+                prior = np.append((1 - self.trust) * prior, self.trust * prior)
+            pairs = list(zip(fitted, base, strict=True))
+            parts = [self._predict(*pair, nodes) for pair, nodes in zip(pairs, self.held_out, strict=True)]
+            held_out = np.concatenate(parts, axis=1)
+            weights, likelihood = fit_weights(held_out, self.truth, prior, self.frequencies)
+            logs = [self._predict(*pair, self.candidates) for pair in pairs]
+            sizes = [self._estimate_sizes(pool(part, weights)) for part in logs]
+            pooled = [pool(part, weights, size) for part, size in zip(logs, sizes, strict=True)]
+            codes = labelled[0].labels[len(self.trial.train) :].argmax(axis=1)
             counts = np.bincount(codes, minlength=self.trial.n_classes).tolist()
-            rounds.append(VoteRound(fitted[0], np.concatenate(logs, axis=1), weights, counts))
+            rounds.append(VoteRound(fitted[0], held_out, weights, likelihood, sizes[0], counts))
         return rounds
 
     def _predict(self, fitted: FittedVoters, base: FittedVoters, nodes: Any = slice(None)) -> Array:
         parts = [fitted] if fitted is base else [fitted, base]
         return np.concatenate([self.voters.predict(part, nodes) for part in parts])
 
+    def _estimate_sizes(self, likelihoods: Array) -> Array:
+        """Return the shares of classes, by EM, drawn towards the frequencies of the labels."""
+        sizes = self.frequencies
+        for _ in range(N_EM_STEPS if len(likelihoods) else 0):
+            predicted = normalise(likelihoods * sizes).mean(axis=0)
+            sizes = self.trust * predicted + (1 - self.trust) * self.frequencies
+        return sizes
+
     def _label(self, train: NDArray[np.int64], pooled: Array | None) -> LabelledNodes:
-        """Return a chain's labels, and pseudo-labels by its prediction of the candidates."""
-        one_hot, weights = np.eye(self.trial.n_classes), np.ones(len(train))
-        nodes, codes = train, self.trial.codes[train]
+        """Return a chain's labels, and its predictions of the candidates as pseudo-labels.
+
+        A pseudo-label weighs as much as its class is more probable than any other.
+        """
+        nodes, codes, weights = train, self.trial.codes[train], np.ones(len(train))
         if pooled is not None:
-            sizes = mix_sizes(pooled.sum(axis=0), self.balance)
-            scaled = normalise(pooled * class_scales(pooled, sizes))
-            rows = most_confident(scaled, self.share * sizes)
-            weight = min(1.0, PSEUDO_WEIGHT * len(train) / max(1, len(rows)))
-            nodes = np.append(nodes, self.candidates[rows])
-            codes, weights = (
-                np.append(codes, scaled[rows].argmax(axis=1)),
-                np.append(weights, rows * 0 + weight),
-            )
-        return LabelledNodes(nodes, one_hot[codes], weights)
+            second, first = np.sort(pooled, axis=1)[:, -2:].T
+            nodes, codes = np.append(nodes, self.candidates), np.append(codes, pooled.argmax(axis=1))
+            weights = np.append(weights, first - second)
+        return LabelledNodes(nodes, np.eye(self.trial.n_classes)[codes], weights)
 
     def predict(
         self, rounds: Sequence[VoteRound], factors: Array | None, *, keep_networks: bool
     ) -> Prediction:
         """Return the prediction by the best round; ``factors`` are chosen if they are ``None``."""
-        n_classes, names, n_validation = self.trial.n_classes, self.voters.names, len(self.held_out[0])
-        pools, scores = [pool(each.held_out, each.weights) for each in rounds], []
-        if n_validation:
-            scores = [float((p.argmax(axis=1) == self.truth)[:n_validation].mean()) for p in pools]
-        best = last_best(scores, len(rounds) - 1)
-        chosen, held_out = rounds[best], pools[best]
+        names, scores = self.voters.names, [each.likelihood for each in rounds]
+        best = last_best(scores, len(rounds) - 1)  # the last if there are no held-out labels
+        chosen = rounds[best]
         logs = self._predict(chosen.fitted, rounds[0].fitted)
         if factors is None:
-            factors = choose_factors(pool(logs[:, self.candidates], chosen.weights))
-        probabilities = softmax(np.tensordot(chosen.weights, logs, 1) + np.log(factors), axis=1).astype(
-            np.float32
-        )
-        predicted, total = (held_out * factors).argmax(axis=1), chosen.weights.sum()
-        is_right = [(predicted == c)[self.truth == c] for c in range(n_classes)]
+            factors = choose_factors(pool(logs[:, self.candidates], chosen.weights, chosen.sizes))
+        scales, by_voter = chosen.sizes * factors, chosen.weights.reshape(-1, len(names))
+        probabilities = pool(logs, chosen.weights, scales).astype(np.float32)
+        is_right = pool(chosen.held_out, chosen.weights, scales).argmax(axis=1) == self.truth
+        of_class = [is_right[self.truth == code] for code in range(self.trial.n_classes)]
         details = {
             "pseudo_label_rounds": best,
             "pseudo_labels": chosen.n_pseudo_labels,
-            "vote": dict(
-                zip(names, chosen.weights.reshape(-1, len(names)).sum(axis=0).tolist(), strict=True)
-            ),
-            "weight_without_pseudo_labels": float(chosen.weights[len(names) :].sum() / max(total, TINY)),
-            "held_out_recall": [float(right.mean()) if len(right) else None for right in is_right],
+            "vote": dict(zip(names, by_voter.sum(axis=0).tolist(), strict=True)),
+            "weight_without_pseudo_labels": float(by_voter[-1].sum() / max(by_voter.sum(), TINY)),
+            "class_sizes": chosen.sizes.tolist(),
+            "held_out_recall": [float(part.mean()) if len(part) else None for part in of_class],
             "class_weight": factors.tolist(),
-        } | ({"round_accuracy": scores} if scores else {})
-        networks = (
-            self._keep(chosen, rounds[0], factors) if keep_networks and self.voters.embeddings else None
-        )
-        return Prediction(probabilities, mean_entropy(logs, chosen.weights, factors), details, networks)
+            "round_likelihood": scores if len(self.truth) else None,
+        }
+        networks = self._distil(probabilities, by_voter.sum(axis=0)) if keep_networks else None
+        return Prediction(probabilities, mean_entropy(logs, chosen.weights, scales), details, networks)
 
-    def _keep(self, chosen: VoteRound, base: VoteRound, factors: Array) -> PooledRegressions:
-        """Return the voters that predict on other graphs, those that read features."""
-        embeddings, names = self.voters.embeddings, self.voters.names
-        parts = [chosen] if chosen is base else [chosen, base]
-        is_kept = np.tile(np.arange(len(names)) < len(embeddings), len(parts))
-        prior = np.append(self.voters.prior, 0 * self.voters.prior)[: len(is_kept)]
-        weights = fit_weights(chosen.held_out[is_kept], self.truth, prior[is_kept])
-        regressions = [
-            EmbeddingRegression(embedding, *solution)
-            for part in parts
-            for embedding, solution in zip(embeddings, part.fitted.solutions, strict=False)
-        ]
-        return PooledRegressions(tuple(regressions), weights, factors, digest_graph(self.trial.graph))
+    def _distil(self, probabilities: Array, weights: Array) -> EmbeddingRegression | None:
+        """Return a regression on features, trained on the prediction, that predicts on other graphs."""
+        embeddings = self.voters.embeddings
+        if not embeddings:
+            return None
+        best = int(weights[: len(embeddings)].argmax())
+        nodes, rows = np.append(self.trial.train, self.candidates), list(self.voters.rows.values())[best]
+        solution = softmax_regressions(rows[nodes], probabilities[nodes], (VIEWS[PROPAGATED].C,))[0]
+        return EmbeddingRegression(embeddings[best], *solution)
 
 
-def propagate(matrix: Any, own: Array, restart: float, n_steps: int, device: str) -> Array:
-    """Return ``own`` after steps of propagation with restarts."""
-    rows: Any = own
-    if device != "cpu":
-        matrix = SparseStack([matrix], torch.device(device)).tensor
-        rows = own = torch.from_numpy(own).to(device)  # type: ignore[assignment]
-    for _ in range(n_steps):
-        rows = (1 - restart) * (matrix @ rows) + restart * own
-    return np.asarray(rows if device == "cpu" else rows.cpu().numpy())
-
-
-def normalise(scores: Array) -> Array:
-    """Return rows scaled to a sum of one; equal probabilities if all are zero."""
-    total = scores.sum(axis=1, keepdims=True)
-    equal = np.full(scores.shape, 1 / scores.shape[1], scores.dtype)
-    return np.asarray(np.divide(scores, total, where=total > 0, out=equal))
+def weigh_classes_equally(chain: LabelledNodes) -> Array:
+    """Return weights of nodes that add up to one in each class, in the given proportions."""
+    weights = np.asarray(chain.weights)
+    return np.asarray(weights / (chain.labels @ (weights @ chain.labels)))
 
 
 def floored(probabilities: Array) -> Array:
@@ -258,30 +234,6 @@ def last_best(scores: Sequence[float], last: int) -> int:
     return last - int(np.argmax(scores[::-1])) if scores else last
 
 
-def mix_sizes(sizes: Array, balance: float) -> Array:
-    """Return sizes of classes between predicted and equal ones."""
-    return np.asarray(sizes ** (1.0 - balance) * (sizes.sum() / len(sizes)) ** balance)
-
-
-def class_scales(probabilities: Array, sizes: Array) -> Array:
-    """Return factors of class probabilities with which they add up to the sizes of classes."""
-    scale, n = np.ones(probabilities.shape[1]), len(probabilities)
-    if n < MIN_PER_CLASS * len(scale):  # too few to estimate sizes of classes
-        return scale
-    of_free, target = probabilities.astype(np.float64), np.maximum(sizes, 1)
-    target = target * (n / target.sum())
-    for _ in range(20):  # it converges in fewer steps
-        scale *= target / np.maximum(normalise(of_free * scale).sum(axis=0), TINY)
-    return scale
-
-
-def most_confident(probabilities: Array, numbers: Array) -> NDArray[np.int64]:
-    """Return so many rows of each predicted class, those with the largest probability."""
-    order = np.argsort(-probabilities.max(axis=1), kind="stable")
-    predicted = probabilities[order].argmax(axis=1)
-    return np.concatenate([order[predicted == c][: int(np.ceil(n))] for c, n in enumerate(numbers)])
-
-
 def assign_folds(codes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the fold of each training node, -1 for the only node of a class; folds have equal classes."""
     folds = np.full(len(codes), -1)
@@ -292,31 +244,35 @@ def assign_folds(codes: NDArray[np.int64]) -> NDArray[np.int64]:
     return folds
 
 
-def fit_weights(logs: Array, codes: NDArray[np.int64], prior: Array) -> Array:
-    """Return weights, at least 0, that maximise the likelihood of held-out labels, shrunk to the prior.
+def fit_weights(logs: Array, codes: NDArray[np.int64], prior: Array, sizes: Array) -> tuple[Array, float]:
+    """Return the weights, at least 0, that are most probable given held-out labels, and the objective.
 
-    The probabilities of the pool are proportional to the product of those of the voters, each to the power
-    of its weight; ``logs`` is [voter, node, class].
+    It is the log-likelihood of the labels plus that of a normal prior with a variance of 1, per label.
     """
     chosen, centred = np.arange(len(codes)), logs.astype(np.float64)
     centred -= centred.mean(axis=2, keepdims=True)
 
     def evaluate(weights: Array) -> tuple[float, Array]:
-        p = pool(centred, weights)
+        p = pool(centred, weights, sizes)
         true = centred[:, chosen, codes]
-        likelihood = np.log(np.maximum(p[chosen, codes], np.finfo(float).tiny)).sum()
-        gradient = ((p * centred).sum(axis=2) - true).sum(axis=1) + 2 * RIDGE * (weights - prior)
-        return float(RIDGE * np.square(weights - prior).sum() - likelihood), gradient
+        likelihood = np.log(np.maximum(p[chosen, codes], TINY)).sum()
+        gradient = ((p * centred).sum(axis=2) - true).sum(axis=1) + weights - prior
+        return float(0.5 * np.square(weights - prior).sum() - likelihood), gradient
 
     if not len(codes):
-        return prior
+        return prior, 0.0
     bounds = [(0.0, None)] * len(prior)
-    return np.asarray(minimize(evaluate, prior, jac=True, bounds=bounds, method="L-BFGS-B").x)
+    result = minimize(evaluate, prior, jac=True, bounds=bounds, method="L-BFGS-B")
+    return np.asarray(result.x), -float(result.fun) / len(codes)
 
 
-def pool(logs: Array, weights: Array) -> Array:
-    """Return the normalised product of probabilities to the powers of weights; voters come first."""
-    return np.asarray(softmax(np.tensordot(weights, logs, 1), axis=-1))
+def pool(logs: Array, weights: Array, sizes: Array | float = 1.0) -> Array:
+    """Return probabilities proportional to the size of a class and to a product over voters.
+
+    The factors are the probabilities of the voters, each to the power of its weight; ``logs`` is
+    [voter, node, class].
+    """
+    return np.asarray(softmax(np.tensordot(weights, logs, 1) + np.log(sizes), axis=-1))
 
 
 def mean_entropy(logs: Array, weights: Array, factors: Array) -> Array:
@@ -342,45 +298,3 @@ def choose_factors(probabilities: Array) -> Array:
             )
         factors[code] = FACTORS[int(np.argmax(scores))]
     return np.asarray(factors / factors.max())
-
-
-@dataclass(frozen=True, eq=False)
-class PooledRegressions:
-    """The voters that read features, with weights of their own, and the digest of the observed graph."""
-
-    regressions: tuple[EmbeddingRegression, ...]
-    weights: NDArray[np.float64]
-    factors: NDArray[np.float64]
-    observed: str
-
-    def __post_init__(self) -> None:
-        for name, vector, n in (
-            ("weights", self.weights, len(self.regressions)),
-            ("factors", self.factors, self.n_classes),
-        ):
-            given = check_vector(vector, f"{name} of the vote", length=n, per="voter or class")
-            if not n or not (np.isfinite(given) & (given >= 0)).all() or not given.any():
-                raise InputError(f"{name} of the vote", f"must be at least 0; got {given.tolist()}.")
-        if len({regression.n_classes for regression in self.regressions}) > 1:
-            raise InputError("regressions of the vote", "must have the same number of classes.")
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes."""
-        return self.regressions[0].n_classes if self.regressions else 0
-
-    def predict(self, graph: Graph, device: str) -> Averages:
-        """Return the pooled prediction on a graph; it is computed on the CPU, whatever the device."""
-        logs = np.array([floored(part.predict(graph, device)[0]) for part in self.regressions])
-        scales = np.log(self.factors)
-        probabilities = softmax(np.tensordot(self.weights, logs, 1) + scales, axis=1).astype(np.float32)
-        return probabilities, mean_entropy(logs, self.weights, self.factors)
-
-
-def digest_graph(graph: Graph) -> str:
-    """Return a digest of the edges and features of a graph."""
-    digest = hashlib.sha256()
-    for matrix in (graph.adjacency, sparse.csr_array(as_matrix(graph.features, "features"))):
-        for part in (matrix.indptr, matrix.indices, matrix.data):
-            digest.update(np.asarray(part, np.float64).tobytes())
-    return digest.hexdigest()

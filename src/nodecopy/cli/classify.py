@@ -33,11 +33,12 @@ RECOMMENDED = "self-training"
 LABEL_PROPAGATION = "label-propagation"
 METHODS_OF = {
     "n_rounds": ("self-training", "bgcn-copy"),
-    **dict.fromkeys(("share", "balance", "class_weight"), ("self-training",)),
+    "class_weight": ("self-training",),
     **dict.fromkeys(("n_graphs", "n_weight_samples"), ("bgcn-copy",)),
 }
 N_SHOWN = 5  # nodes in the table of the most uncertain predictions
 CLASS_SCORES = ("precision", "recall", "f1")
+BY_CLASS = ("pseudo_labels", "class_sizes", "class_weight", "held_out_recall")
 UNCERTAINTIES = ("total", "aleatoric", "epistemic")
 
 
@@ -55,12 +56,6 @@ def classify(
     n_graphs: opt.Count | None = opt.common("bgcn-copy: number of sampled graphs. (default: 10)"),
     n_weight_samples: opt.Count | None = opt.more(
         "bgcn-copy: dropout samples of each network. (default: 10)"
-    ),
-    share: opt.Share | None = opt.more(
-        "self-training: largest share of a class with pseudo-labels. (default: smaller with fewer labels)"
-    ),
-    balance: opt.Share | None = opt.more(
-        "self-training: 0 assumes class sizes as predicted, 1 equal sizes. (default: near 1 with few labels)"
     ),
     class_weight: str | None = opt.more(
         "self-training: f1, or weights of classes such as fraud=5,other=1, to find rare classes. (default: 1)"
@@ -96,8 +91,8 @@ def classify(
     opt.check_outputs(inputs, out=(out, TABLES), save=(save, (".npz",)))
     import_optional("torch", "nodecopy classify")
     settings: dict[str, Any] = {"n_rounds": n_rounds, "n_graphs": n_graphs}
-    settings |= {"n_weight_samples": n_weight_samples, "share": share, "balance": balance}
-    settings["class_weight"] = None if class_weight is None else _parse_weights(class_weight)
+    weights = None if class_weight is None else _parse_weights(class_weight)
+    settings |= {"n_weight_samples": n_weight_samples, "class_weight": weights}
     name, chosen = source or str(tables.features), method or RECOMMENDED
     if load is None:
         if chosen == LABEL_PROPAGATION:
@@ -225,17 +220,13 @@ def _describe_training(classifier: Classifier) -> dict[str, Any]:
     details = classifier.prediction_.details
     if not isinstance(classifier, SelfTraining):
         return details
-    accuracy, names = details.get("round_accuracy"), [str(name) for name in classifier.classes_]
+    names = [str(name) for name in classifier.classes_]
     rounds = {
         "n_rounds": classifier.n_rounds,
         "round": details["pseudo_label_rounds"],
-        "chosen_by": "last round" if accuracy is None else "validation nodes",
-        "validation_accuracy": accuracy,
-        **{name: details[name] for name in ("share", "balance")},
-        "pseudo_labels": dict(zip(names, details["pseudo_labels"], strict=True)),
+        "round_likelihood": details["round_likelihood"],
         "vote": details["vote"],
-        "class_weight": dict(zip(names, details["class_weight"], strict=True)),
-        "held_out_recall": dict(zip(names, details["held_out_recall"], strict=True)),
+        **{name: dict(zip(names, details[name], strict=True)) for name in BY_CLASS},
     }
     return {"self_training": rounds}
 

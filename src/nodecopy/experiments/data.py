@@ -14,7 +14,7 @@ from nodecopy._core.random import Rng, child
 from nodecopy.generators import SBM, BlockConfigurationModel, ConfigurationModel
 from nodecopy.generators.base import EdgeListModel, Edges, list_edges, remove_duplicates, replace_edges
 from nodecopy.generators.classical import IndependentEdges
-from nodecopy.graph import Graph, class_codes
+from nodecopy.graph import UNLABELLED, Graph, class_codes
 from nodecopy.inference import DegreeClasses
 from nodecopy.models import GraphModel
 
@@ -210,9 +210,10 @@ def change_graph(graph: Graph, variant: str, seed: SeedSequence) -> Graph:
             is_kept[of_class[max(MIN_NODES, int(KEPT_NODES * len(of_class))) :]] = False
         return graph.subgraph(np.flatnonzero(is_kept))
     edges = sparse.triu(graph.adjacency, 1).tocoo()
-    n_edges, n_same = edges.nnz, int((codes[edges.row] == codes[edges.col]).sum())
+    is_same = (codes[edges.row] == codes[edges.col]) & (codes[edges.row] != UNLABELLED)
+    n_edges, n_same = edges.nnz, int(is_same.sum())
     if variant == "edges":
-        chance = float(((np.bincount(codes) / n) ** 2).sum())
+        chance = float(((np.bincount(codes[codes != UNLABELLED]) / n) ** 2).sum())
         n_added = max(0, round((n_same - HOMOPHILY * n_edges) / (HOMOPHILY - chance)))
         first, second = rng.integers(0, n, (2, n_added))
     else:

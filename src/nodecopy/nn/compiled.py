@@ -182,12 +182,9 @@ class CompiledTrainer:
 
     def __init__(self, network: CompiledNetwork, targets: Singles, weights: Singles) -> None:
         self.targets, self.weights = targets, weights
-        self.change_network(network)
-        self._moments = [(np.zeros(w.size, np.float32), np.zeros(w.size, np.float32)) for w in self._trained]
-
-    def change_network(self, network: CompiledNetwork) -> None:
         self.network, n_hidden = network, len(network.second)
         self._trained = [network.first, network.second, *network.biases]
+        self._moments = [(np.zeros(w.size, np.float32), np.zeros(w.size, np.float32)) for w in self._trained]
         self._padded = _pad_columns(network.second)
         n_rows, width = len(network.pooled), self._padded.shape[1]
         self._local = self._logits = np.empty((n_rows, width), np.float32)

@@ -37,7 +37,6 @@ from nodecopy.nn.training import (
     LabelledNodes,
     Objective,
     Targets,
-    TrainingCallback,
     build_predictor,
     check_device,
     map_on_threads,
@@ -76,11 +75,10 @@ class Engine:
         seeds: Sequence[SeedSequence],
         *,
         validation: Sequence[LabelledNodes] | None = None,
-        callback: TrainingCallback | None = None,
         build_objective: Callable[[Networks, Targets], Objective] | None = None,
     ) -> Networks:
         n_models, per_graph = len(adjacencies), len(adjacencies) // len(self.observed)
-        is_plain, stop = callback is None and build_objective is None, Event()
+        is_plain, stop = build_objective is None, Event()
 
         def train_part(models: range) -> Networks:
             part = Targets([targets[model] for model in models], self.device)
@@ -101,7 +99,7 @@ class Engine:
                 watched = Targets(validation[of_models], self.device)
                 early_stopping = EarlyStopping(networks, observed, watched)
             objective = None if build_objective is None else build_objective(networks, part)
-            train(networks, matrices, part, early_stopping, callback, objective, stop)
+            train(networks, matrices, part, early_stopping, objective, stop)
             return networks
 
         if not is_plain:
@@ -251,13 +249,6 @@ class Ensemble:
     @property
     def n_classes(self) -> int:
         return int(self.weights[-1].shape[2])
-
-    @staticmethod
-    def join(parts: Sequence[Ensemble]) -> Ensemble:
-        weights = tuple(np.concatenate(arrays) for arrays in zip(*(p.weights for p in parts), strict=True))
-        keys, first = np.concatenate([part.keys for part in parts]), parts[0]
-        scalings = first.feature_scaling, first.weight_scaling
-        return Ensemble(first.config, weights, keys, first.n_weight_samples, *scalings)
 
     def predict(self, graph: Graph, device: str) -> Averages:
         check_features(graph, self.weights[0].shape[1])

@@ -19,7 +19,15 @@ from torch.nn.functional import elu
 
 from nodecopy._core.checks import check_integer, check_real, show
 from nodecopy.errors import InputError
-from nodecopy.nn.networks import MAX_DROPOUT, Networks, SparseStack, Stack, TrainingConfig, build_csr_tensor
+from nodecopy.nn.networks import (
+    MAX_DROPOUT,
+    Masks,
+    Networks,
+    SparseStack,
+    Stack,
+    TrainingConfig,
+    build_csr_tensor,
+)
 
 FREQUENCIES = np.linspace(0.0, 2.0, 200)  # of the normalised Laplacian, where the filter is fitted
 CUTOFF = 0.5  # the target response is 1 from this frequency on, 0 below
@@ -96,7 +104,6 @@ class FilterConfig(TrainingConfig):
     feedback: int = 5
     feedforward: int = 3
     radius: float = 0.9
-    shifted: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -105,19 +112,15 @@ class FilterConfig(TrainingConfig):
         object.__setattr__(self, "widths", tuple(self.widths))
         for width in self.widths:
             check_integer(width, "widths", low=1)
-        check_integer(self.n_heads, "n_heads", low=0)
+        check_integer(self.n_heads, "n_heads", low=1)
         check_integer(self.feedback, "feedback", low=1, high=MAX_ORDER)
         check_integer(self.feedforward, "feedforward", low=0, high=MAX_ORDER)
         check_real(self.attention_dropout, "attention_dropout", low=0, high=MAX_DROPOUT)
         check_real(self.radius, "radius", low=0.01, high=1)
 
-    @property
-    def edge_dropout(self) -> float:
-        return self.attention_dropout
-
     def count_activations(self, features: sparse.csr_array) -> int:
         n_nodes, n_features = features.shape
-        return sum(self.widths) * max(1, self.n_heads) * (2 * n_nodes + n_features)
+        return sum(self.widths) * self.n_heads * (2 * n_nodes + n_features)
 
 
 @lru_cache
@@ -149,22 +152,25 @@ class FilterNetworks(Networks):
 
         - a(S) norm(H) W + b(S) X V + bias
 
-    where S is the (shifted) Laplacian and ``norm`` standardises every column over the nodes of the graph,
-    with a trained scale and shift. Attention heads have kernels of their own and average that over
+    where S is the Laplacian minus the identity and ``norm`` standardises every column over the nodes of the
+    graph, with a trained scale and shift. Attention heads have kernels of their own and average that over
     neighbours. ReLU and dropout follow. The columns of kernels, and biases, have unit length.
     """
 
     config: FilterConfig
 
+    def __init__(self, config: Any, features: SparseStack, weights: Sequence[Tensor], keys: Tensor) -> None:
+        super().__init__(config, features, weights, keys)
+        self.edge_masks = Masks(keys, config.attention_dropout)
+
     @staticmethod
     def weight_shapes(config: Any, n_features: int, n_classes: int) -> list[tuple[int, int]]:
-        """Return the shapes of both kernels, bias, scale, shift and any attention scores of every layer."""
+        """Return the shapes of both kernels, bias, scale, shift and attention scores of every layer."""
         shapes, n_inputs = [], n_features
         for width in config.widths:
-            n_outputs = width * max(1, config.n_heads)
+            n_outputs = width * config.n_heads
             shapes += [(n_inputs, n_outputs), (n_features, n_outputs), (1, n_outputs)]
-            shapes += [(1, n_inputs), (1, n_inputs)]
-            shapes += [(2, n_outputs)] if config.n_heads else []
+            shapes += [(1, n_inputs), (1, n_inputs), (2, n_outputs)]
             n_inputs += n_outputs
         return [*shapes, (n_inputs, n_classes), (1, n_classes)]
 
@@ -176,31 +182,31 @@ class FilterNetworks(Networks):
         for shape in cls.weight_shapes(config, n_features, n_classes):
             normal = np.stack([rng.standard_normal(shape).astype(np.float32) for rng in rngs])
             weights.append(torch.from_numpy(normal).to(device))
-        for _, _, _, scale, shift, *_ in _split_layers(weights, config):
+        for _, _, _, scale, shift, _ in _split_layers(weights):
             scale.fill_(1.0)
             shift.zero_()
         return [weight.requires_grad_() for weight in weights]
 
     @property
     def layers(self) -> list[list[Tensor]]:
-        return _split_layers(self.weights, self.config)
+        return _split_layers(self.weights)
 
     @property
     def parameter_groups(self) -> list[dict[str, Any]]:
         kernels, rest = [], self.weights[-2:]
-        for own, signal, bias, scale, shift, *scores in self.layers:
-            kernels += [own, signal, *scores]
+        for own, signal, bias, scale, shift, scores in self.layers:
+            kernels += [own, signal, scores]
             rest += [bias, scale, shift]
         return [{"params": kernels, "weight_decay": self.config.weight_decay}, {"params": rest}]
 
     @torch.no_grad()
     def constrain(self) -> None:
         """Scale the columns of kernels, and biases (one for each head), to unit length."""
-        for own, signal, bias, _, _, *scores in self.layers:
+        for own, signal, bias, _, _, scores in self.layers:
             for kernel in (own, signal):
                 kernel /= kernel.norm(dim=1, keepdim=True)
-            for vectors in (bias, *scores):
-                by_head = vectors.view(*vectors.shape[:2], max(1, self.config.n_heads), -1)
+            for vectors in (bias, scores):
+                by_head = vectors.view(*vectors.shape[:2], self.config.n_heads, -1)
                 by_head /= by_head.norm(dim=(1, 3), keepdim=True)
         kernel, bias = self.weights[-2:]
         kernel /= kernel.norm(dim=1, keepdim=True)
@@ -211,7 +217,7 @@ class FilterNetworks(Networks):
         hidden: list[Tensor] = []
         n_features, layers = self.features.shape[2], self.layers
         for number, (from_features, from_signal) in enumerate(self._multiply_features()):
-            own, _, bias, scale, shift, *scores = layers[number]
+            own, _, bias, scale, shift, scores = layers[number]
             feedback = from_features
             if hidden:
                 scale, shift = scale[:, :, n_features:], shift[:, :, n_features:]
@@ -220,9 +226,7 @@ class FilterNetworks(Networks):
                 before = (before - mean) * (scale * (variance + VARIANCE_EPSILON).rsqrt()) + shift
                 feedback = feedback + before @ own[:, n_features:]
             out = self._filter(graphs, feedback, from_signal) + bias
-            for score in scores:
-                out = self._attend(graphs, out, score, number, step)
-            out = torch.relu(out)
+            out = torch.relu(self._attend(graphs, out, scores, number, step))
             if step is not None and self.masks.threshold:
                 n = out.shape[1] * out.shape[2]
                 out = out * self.masks.draw(n, step=step, place=number).view_as(out)
@@ -234,7 +238,7 @@ class FilterNetworks(Networks):
     def _multiply_features(self) -> list[tuple[Tensor, Tensor]]:
         n_features, parts, constants = self.features.shape[2], [], []
         mean, variance = self.features.column_moments
-        for own, signal, _, scale, shift, *_ in self.layers:
+        for own, signal, _, scale, shift, _ in self.layers:
             scale, shift, kernel = scale[:, :, :n_features], shift[:, :, :n_features], own[:, :n_features]
             scale = scale * (variance + VARIANCE_EPSILON).rsqrt()
             constants.append((shift - mean * scale) @ kernel)
@@ -252,10 +256,7 @@ class FilterNetworks(Networks):
             term = -float(a[power - 1]) * feedback if 0 < power <= len(a) else torch.zeros_like(feedback)
             if power < len(b):
                 term = term + float(b[power]) * signal
-            if out is not None:
-                propagated = graphs @ out
-                term = term - propagated if self.config.shifted else term + out - propagated
-            out = term
+            out = term if out is None else term - graphs @ out
         assert out is not None
         return out
 
@@ -279,6 +280,5 @@ class FilterNetworks(Networks):
 FilterConfig.network_type = FilterNetworks
 
 
-def _split_layers(weights: list[Tensor], config: FilterConfig) -> list[list[Tensor]]:
-    size = 6 if config.n_heads else 5
-    return [weights[start : start + size] for start in range(0, len(weights) - 2, size)]
+def _split_layers(weights: list[Tensor]) -> list[list[Tensor]]:
+    return [weights[start : start + 6] for start in range(0, len(weights) - 2, 6)]

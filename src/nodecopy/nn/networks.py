@@ -26,7 +26,7 @@ from nodecopy.errors import InputError
 from nodecopy.features.scaling import FEATURE_SCALINGS, WEIGHT_SCALINGS
 from nodecopy.graph import Graph
 
-INPUT, HIDDEN, FIRST_EDGES, SECOND_EDGES = range(4)  # the places of dropout masks in a network
+INPUT, HIDDEN = range(2)  # the places of dropout masks in a network
 GOLDEN, MIX_1, MIX_2 = 0x1E3779B9, 0x21F0AAAD, 0x735A2D97
 NEGATIVE_SLOPE = 0.2  # slope of the leaky activation below zero
 MAX_DROPOUT = 0.99  # the entries that a mask keeps are scaled up, so it must keep some
@@ -304,7 +304,6 @@ class TrainingConfig:
     features: str = "rows"
     weights: str = "raw"
     dropout: float = 0.5
-    drop_edges: float = 0.0
     learning_rate: float = 0.01
     weight_decay: float = 5e-4
     n_epochs: int = 200
@@ -322,21 +321,15 @@ class TrainingConfig:
         check_choice(self.weights, "weights", WEIGHT_SCALINGS)
         for name, low in (("n_hidden", 1), ("n_epochs", 1), ("n_steps", 0), ("patience", 0)):
             check_integer(getattr(self, name), name, low=low)
-        limits = {"dropout": MAX_DROPOUT, "drop_edges": MAX_DROPOUT, "teleport": 1}
+        limits = {"dropout": MAX_DROPOUT, "teleport": 1}
         for name, high in (limits | {"learning_rate": np.inf, "weight_decay": np.inf}).items():
             check_real(getattr(self, name), name, low=0, high=high)
         if self.rank is not None:
             check_integer(self.rank, "rank", low=1)
-            if self.drop_edges:
-                raise InputError("drop_edges", "must be 0 with a rank, since the approximation has no edges.")
 
     def is_compiled(self, device: torch.device) -> bool:
         is_plain = self.propagation in TrainingConfig.PROPAGATIONS
-        return is_plain and self.rank is None and not self.drop_edges and device.type == "cpu"
-
-    @property
-    def edge_dropout(self) -> float:
-        return self.drop_edges
+        return is_plain and self.rank is None and device.type == "cpu"
 
     def count_activations(self, features: sparse.csr_array) -> int:
         return max(features.nnz, features.shape[0] * self.n_hidden, 1)
@@ -362,7 +355,6 @@ class Networks:
     ) -> None:
         self.config, self.features, self.weights = config, features, list(weights)
         self.masks = Masks(keys, config.dropout)
-        self.edge_masks = Masks(keys, config.edge_dropout)
 
     @classmethod
     def initialise(
@@ -407,9 +399,14 @@ class Networks:
     def logits(self, graphs: Stack | None, last: SparseStack | None, step: int | None) -> Tensor:
         """Return ``[B, rows, classes]``: for all nodes, or for the rows that ``last`` keeps of the graphs."""
         config, (first, second, *biases) = self.config, self.weights
-        hidden = _multiply(self.features, first, self.masks, step if config.drop_input else None, INPUT)
+        if step is None or not config.drop_input or self.masks.threshold == 0:
+            hidden = self.features @ first
+        else:
+            factors = self.features.draw_factors(self.masks, step=step, place=INPUT)
+            hidden = self.features.product(first, factors)
         if config.propagation == "convolution":
-            hidden = _multiply(graphs, hidden, self.edge_masks, step, FIRST_EDGES)
+            assert graphs is not None
+            hidden = graphs @ hidden
         if biases:
             hidden = hidden + biases[0]
         if config.activation == "relu":
@@ -422,27 +419,20 @@ class Networks:
         if last is not None:
             # Before the weights, whose gradient then adds up labelled rows in the same order, however many
             # rows the other models have.
-            hidden = _multiply(last, hidden, self.edge_masks, step, SECOND_EDGES)
+            hidden = last @ hidden
         out = hidden @ second
         if config.propagation == "convolution" and last is None:
-            out = _multiply(graphs, out, self.edge_masks, step, SECOND_EDGES)
+            assert graphs is not None
+            out = graphs @ out
         elif config.propagation == "pagerank":
+            assert graphs is not None
             local, teleport = out, config.teleport
-            for number in range(config.n_steps):
-                propagated = _multiply(graphs, out, self.edge_masks, step, SECOND_EDGES + number)
-                out = (1 - teleport) * propagated + teleport * local
+            for _ in range(config.n_steps):
+                out = (1 - teleport) * (graphs @ out) + teleport * local
         return out + biases[1] if biases else out
 
 
 TrainingConfig.network_type = Networks
-
-
-def _multiply(stack: Stack | None, dense: Tensor, masks: Masks, step: int | None, place: int) -> Tensor:
-    """Return the product, with dropout on the entries of the stack if there is a step."""
-    assert stack is not None
-    if step is None or masks.threshold == 0 or isinstance(stack, LowRankStack):
-        return stack @ dense
-    return stack.product(dense, stack.draw_factors(masks, step=step, place=place))
 
 
 def draw_glorot(rngs: Sequence[Generator], rows: int, columns: int, device: torch.device) -> Tensor:

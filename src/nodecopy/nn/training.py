@@ -69,22 +69,11 @@ class Objective(Protocol):
         """Return the loss of each model, ``[B]``, with the masks of a step."""
 
 
-class TrainingCallback(Protocol):
-    """Observe training before and after every epoch, and optionally change the graphs."""
-
-    def before_epoch(self, epoch: int, networks: Networks) -> Sequence[Matrix] | None:
-        """Return propagation matrices to train on from this epoch on, or None to keep those before."""
-
-    def after_epoch(self, epoch: int, networks: Networks) -> None:
-        """Do something after the step of the epoch."""
-
-
 def train(
     networks: Networks,
     matrices: Sequence[Matrix],
     targets: Targets,
     early_stopping: EarlyStopping | None = None,
-    callback: TrainingCallback | None = None,
     objective: Objective | None = None,
     stop: Event | None = None,
 ) -> None:
@@ -98,13 +87,8 @@ def train(
         for epoch in range(networks.config.n_epochs):
             if stop is not None and stop.is_set():
                 return
-            others = callback.before_epoch(epoch, networks) if callback is not None else None
-            if others is not None:
-                steps.change_graphs(others)
             steps.take(epoch)
             networks.constrain()
-            if callback is not None:
-                callback.after_epoch(epoch, networks)
             if early_stopping is not None and early_stopping.update(epoch):
                 break
     if early_stopping is not None:
@@ -158,7 +142,7 @@ class CrossEntropy:
         device, config = networks.features.device, networks.config
         self.networks, self.targets, self.graphs = networks, targets, stack_matrices(networks, matrices)
         self.last, self.rows = None, torch.from_numpy(targets.rows).to(device)
-        if config.propagation == "convolution" and config.rank is None and config.drop_edges == 0:
+        if config.propagation == "convolution" and config.rank is None:
             chosen = [sparse.csr_array(m[rows]) for m, rows in zip(matrices, targets.rows, strict=True)]
             self.last = SparseStack(chosen, device)
 
@@ -201,9 +185,6 @@ class TorchSteps:
         groups = [*networks.parameter_groups, *self.objective.parameter_groups]
         self.stepper = AdamStepper(groups, networks.config.learning_rate, models_first=True)
 
-    def change_graphs(self, matrices: Sequence[Matrix]) -> None:
-        self.objective = CrossEntropy(self.networks, matrices, self.targets)
-
     def take(self, epoch: int) -> None:
         self.stepper.step(lambda: self.objective.losses(epoch).sum())
 
@@ -221,11 +202,6 @@ class CompiledSteps:
             CompiledTrainer(network, probabilities.astype(np.float32), weights)
             for network, probabilities, weights in zip(compiled, labels, targets.weights.numpy(), strict=True)
         ]
-
-    def change_graphs(self, matrices: Sequence[Matrix]) -> None:
-        compiled = compile_networks(self.networks, matrices, self.targets.rows)
-        for trainer, network in zip(self.trainers, compiled, strict=True):
-            trainer.change_network(network)
 
     def take(self, epoch: int) -> None:
         for trainer in self.trainers:
