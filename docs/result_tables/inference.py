@@ -60,16 +60,14 @@ def coverage_table(rows: Sequence[Row]) -> str:
     for place, heading in name_networks(rows).items():
         line = [heading]
         for name in STATISTICS:
-            covered, ratio = (
-                cells.get((*place, "default", f"{name} {kind}")) for kind in ("covered", "ratio")
-            )
-            line.append(format_cell(covered, ratio))
+            line.append(format_cell(cells, (*place, "default"), name))
         lines.append(line)
     return format_table(["network", *STATISTICS.values()], lines)
 
 
-def format_cell(covered: float | None, ratio: float | None, is_meant: bool = True) -> str:
+def format_cell(cells: Cells, place: tuple[str, str, str, str], name: str, is_meant: bool = True) -> str:
     """Return coverage and ratio: bold outside of the limits, in brackets if they need not be inside."""
+    covered, ratio = (cells.get((*place, f"{name} {kind}")) for kind in KINDS)
     if covered is None or ratio is None:
         return "-"
     text = f"{covered:.1f}, {ratio / 100:.2f}"
@@ -86,8 +84,7 @@ def levels_table(rows: Sequence[Row]) -> str:
     scores = load("coverage-levels").task.scores  # type: ignore[attr-defined]
     lines = []
     for place, heading in name_networks(rows).items():
-        parts = ([cells.get((*place, "copying", f"{name} {kind}")) for kind in KINDS] for name in scores)
-        lines.append([heading, *(format_cell(*part) for part in parts)])
+        lines.append([heading, *(format_cell(cells, (*place, "copying"), name) for name in scores)])
     return format_table(["network", *(STATISTICS[name] for name in scores)], lines)
 
 
@@ -100,10 +97,7 @@ def windows_table(rows: Sequence[Row]) -> str:
     titles = {method.name: method.title for method in experiment.methods if method.name != "truth"}
     lines = [
         [f"{dataset}, degree {degree}", titles[method]]
-        + [
-            format_cell(*(cells.get((dataset, nodes, degree, method, f"{name} {kind}")) for kind in KINDS))
-            for name in task.scores
-        ]
+        + [format_cell(cells, (dataset, nodes, degree, method), name) for name in task.scores]
         for dataset, nodes, degree, method in dict.fromkeys(place[:4] for place in cells)
         if method in titles
     ]
@@ -335,11 +329,7 @@ def nodes_table(rows: Sequence[Row]) -> str:
             if method.name == "truth" or (*place, "density covered") not in cells:
                 continue
             texts = [
-                format_cell(
-                    cells.get((*place, f"{name} covered")),
-                    cells.get((*place, f"{name} ratio")),
-                    method.name != "subsampling" or name in OF_SUBSAMPLES,
-                )
+                format_cell(cells, place, name, method.name != "subsampling" or name in OF_SUBSAMPLES)
                 for name in scores
             ]
             lines.append([f"{dataset}, {nodes} nodes", method.title, *texts])

@@ -80,7 +80,7 @@ def test_standard_errors_of_the_default_are_near_the_truth(name: str) -> None:
     measure = prepare_measure(names, network(name), None)[1]
     values = [measure(network(name, 15, number)) for number in range(100, 400)]
     for statistic in names:
-        truth = np.std([value[statistic] for value in values], ddof=1)
+        truth = np.std([float(value[statistic]) for value in values], ddof=1)
         ratio = np.mean([float(result[statistic].standard_error) for result in results]) / truth
         assert 0.8 <= ratio <= 1.2
 

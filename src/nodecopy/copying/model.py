@@ -23,7 +23,16 @@ from nodecopy._core.checks import (
 )
 from nodecopy._core.imports import from_name
 from nodecopy._core.messages import log_decision, mute_data_warnings, mute_decisions, warn_about_data
-from nodecopy._core.random import Key, Rng, child, generator, node_uniforms, sample_key, seed_sequence, threefry_key
+from nodecopy._core.random import (
+    Key,
+    Rng,
+    child,
+    generator,
+    node_uniforms,
+    sample_key,
+    seed_sequence,
+    threefry_key,
+)
 from nodecopy.copying import rows as row_copying
 from nodecopy.copying.distributions import DonorDistribution, DonorLists
 from nodecopy.copying.donors import (
