@@ -60,8 +60,8 @@ def compare_closed_forms() -> None:
     }
     sizes = {f"synthetic, {n:,} items": n for n in (3000, 16_000, 25_000)}
     lines = [
-        f"Median times of fits over interleaved rounds, with {torch.get_num_threads()} threads; the first ratio"
-        " is the median of the ratios within rounds, the second that of `partial_fit` for 100 users to a fit:",
+        f"Median times of fits over interleaved rounds, with {torch.get_num_threads()} threads. First ratio:"
+        " median of the ratios within rounds; second: `partial_fit` for 100 users over a fit.",
         "",
         "| data | users x items | interactions | EASE | CopyEASE | ratio | `partial_fit` | ratio |"
         " `explain` |",

@@ -406,7 +406,7 @@ def list_windows(windows: dict[Any, Graph]) -> dict[str, Any]:
 def test_contacts_are_cut_into_days(form: str, write: Write) -> None:
     """The days are the same in every notation of time."""
     start, hours = 1_717_027_200, [hour * 3600 for *_, hour in CONTACTS]  # 2024-05-30 00:00 UTC
-    rows: list[tuple[object, ...]] = [
+    rows: list[tuple[Any, ...]] = [
         (source, target, start + seconds)
         for (source, target, _), seconds in zip(CONTACTS, hours, strict=True)
     ]
