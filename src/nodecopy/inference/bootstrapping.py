@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from nodecopy._core.axes import create_axes
 from nodecopy._core.checks import check_choice, check_integer, check_real, show
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import (
@@ -36,6 +37,7 @@ QUESTIONS = {
 }
 MIN_DEFINED = 20  # samples in which a value of a node or edge must be defined to have an interval
 MAX_ROWS = 10  # nodes or edges of a statistic that are printed
+SIZE_OF_PLOT = (3.2, 2.6)  # of a statistic, in inches
 VALUES_AT_ONCE = 2**21  # values of an array that are copied at once, to save memory
 
 
@@ -401,7 +403,7 @@ class BootstrapResult(ResultTable[Estimate]):
 
     def plot(self, axes: Any = None) -> Any:
         """Draw samples and intervals on axes of matplotlib, one per statistic, and return the axes."""
-        places = create_axes(axes, "BootstrapResult.plot", n=len(self.estimates))
+        places = create_axes(axes, "BootstrapResult.plot", SIZE_OF_PLOT, (len(self.estimates),))
         for place, estimate in zip(places, self, strict=True):
             if estimate.is_array:
                 order = np.argsort(estimate.observed, kind="stable")
@@ -418,15 +420,6 @@ class BootstrapResult(ResultTable[Estimate]):
                 place.set_yticks([])
             place.set_title(estimate.name, fontsize="medium")
         return places if len(places) > 1 else places[0]
-
-
-def create_axes(axes: Any, owner: str, size: tuple[float, float] = (3.2, 2.6), n: int = 1) -> NDArray[Any]:
-    """Return ``n`` axes of matplotlib next to each other, each of a size in inches, unless they are given."""
-    pyplot = import_optional("matplotlib.pyplot", owner)
-    if axes is None:
-        width, height = size
-        _, axes = pyplot.subplots(1, n, figsize=(n * width, height), layout="constrained", squeeze=False)
-    return np.atleast_1d(axes).ravel()
 
 
 def estimate_interval(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from nodecopy._core.axes import create_axes
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import ResultTable
 from nodecopy._core.random import Rng, child, seed_sequence
-from nodecopy.inference.bootstrapping import BootstrapResult, bootstrap, create_axes, estimate_interval
+from nodecopy.inference.bootstrapping import BootstrapResult, bootstrap, estimate_interval
 from nodecopy.inference.diagnosis import Diagnostic
 from nodecopy.inference.resampling import GRAPHS_SEED
 from nodecopy.inference.statistics import Statistic, check_scalars, find_library, prepare_measure

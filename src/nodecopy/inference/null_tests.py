@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from nodecopy._core.axes import create_axes
 from nodecopy._core.checks import check_choice, check_integer
 from nodecopy._core.imports import from_name, import_optional
 from nodecopy._core.messages import ResultTable, warn_about_data
@@ -18,7 +19,7 @@ from nodecopy.errors import InputError
 from nodecopy.generators import BlockConfigurationModel, ConfigurationModel, ErdosRenyi
 from nodecopy.generators.structure import Structure, join_sides
 from nodecopy.graph import Graph
-from nodecopy.inference.bootstrapping import create_axes
+from nodecopy.inference.bootstrapping import SIZE_OF_PLOT
 from nodecopy.inference.donors import ClassCopying
 from nodecopy.inference.resampling import BLOCK_MODELS, choose_sampler, label_blocks, start_sampling
 from nodecopy.inference.statistics import Statistic, check_scalars, prepare_measure
@@ -258,7 +259,7 @@ class SignificanceTests(ResultTable[SignificanceTest]):
 
     def plot(self, axes: Any = None) -> Any:
         """Draw the null distribution and the observed value of each statistic, and return the axes."""
-        places = create_axes(axes, "SignificanceTests.plot", n=len(self.tests))
+        places = create_axes(axes, "SignificanceTests.plot", SIZE_OF_PLOT, (len(self.tests),))
         for place, result in zip(places, self.tests, strict=True):
             place.hist(result.values[np.isfinite(result.values)], bins=30, color="#88c0d0")
             place.axvline(result.observed, color="#bf616a")

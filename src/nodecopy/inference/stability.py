@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nodecopy._core.arrays import find_positions
+from nodecopy._core.axes import create_axes
 from nodecopy._core.checks import check_integer, show
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import align_table, warn_about_data
 from nodecopy._core.random import Rng
 from nodecopy.errors import InputError
-from nodecopy.inference.bootstrapping import create_axes
 from nodecopy.inference.communities import spectral_communities
 from nodecopy.inference.diagnosis import Diagnostic, diagnose
 from nodecopy.inference.donors import ClassCopying, DegreeClasses

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from nodecopy._core.arrays import Array, Floats
+from nodecopy._core.axes import create_axes
 from nodecopy._core.checks import (
     check_choice,
     check_indices,
@@ -79,9 +79,7 @@ def draw_graphs(
         sizes = ", ".join(str(graph.n_nodes) for graph in graphs.values())
         raise InputError("graphs", f"must have the same nodes; got graphs of {sizes} nodes.")
     check_integer(seed, "seed", low=0)
-    if axes is None:
-        axes = create_axes((4.5 * len(graphs), 4.8), "drawing graphs", ncols=len(graphs))
-    panels = _check_axes(axes, (len(graphs),))
+    panels = create_axes(axes, "drawing graphs", (4.5, 4.8), (len(graphs),))
     networkx = import_optional("networkx", "drawing graphs")
     is_small = observed.n_nodes <= MAX_KAMADA_KAWAI_NODES
     layout = networkx.kamada_kawai_layout if is_small else partial(networkx.spring_layout, seed=seed)
@@ -93,20 +91,6 @@ def draw_graphs(
     text = "orange: edges that the observed graph does not have"
     panels[0].figure.supxlabel(text, fontsize="small", color=ORANGE)
     return panels
-
-
-def create_axes(size: tuple[float, float], purpose: str, **grid: Any) -> Any:
-    """Create axes, or a grid of them, on a new figure that is not registered with pyplot."""
-    figure = import_optional("matplotlib.figure", purpose).Figure(figsize=size, layout="constrained")
-    return figure.subplots(**grid)
-
-
-def _check_axes(axes: Any, shape: tuple[int, ...]) -> Any:
-    array = np.asarray(axes, object)
-    if array.size != math.prod(shape) or not all(hasattr(panel, "set_xlim") for panel in array.flat):
-        wanted = " x ".join(map(str, shape))
-        raise InputError("axes", f"must be Matplotlib axes, {wanted} of them; got {type_name(axes)}.")
-    return array.reshape(shape)
 
 
 def _draw_graph(axes: Any, graph: Graph, positions: Any, observed: Graph) -> None:
@@ -143,8 +127,8 @@ def draw_sample_statistics(
     panels = [panel for statistics in graphs.values() for panel in statistics.values()]
     models = list(dict.fromkeys(model for panel in panels for model in panel.samples))
     size = (2.6 + 2.1 * len(names), len(graphs) * (0.9 + 0.17 * len(models)))
-    shape = {"nrows": len(graphs), "ncols": len(names), "squeeze": False, "sharey": True}
-    grid = create_axes(size, "drawing samples", **shape)
+    shape = {"nrows": len(graphs), "ncols": len(names)}
+    grid = _create_grid(size, "drawing samples", **shape)
     for row, (graph, statistics) in zip(grid, graphs.items(), strict=True):
         for axes, (name, panel) in zip(row, statistics.items(), strict=True):
             _draw_panel(axes, panel, models, highlight)
@@ -153,6 +137,12 @@ def draw_sample_statistics(
     figure = grid[0, 0].figure
     figure.supxlabel("line: range of the samples; point: their mean; green: observed", fontsize="small")
     return figure
+
+
+def _create_grid(size: tuple[float, float], purpose: str, **grid: Any) -> Any:
+    """Create axes on a figure that pyplot does not know, since it is returned and thus shown already."""
+    figure = import_optional("matplotlib.figure", purpose).Figure(figsize=size, layout="constrained")
+    return figure.subplots(squeeze=False, sharey=True, **grid)
 
 
 def _draw_panel(axes: Any, panel: StatisticSamples, models: list[str], highlight: Collection[str]) -> None:
@@ -202,9 +192,7 @@ def draw_accuracy_by_certainty(
     for pair in predictions.values():
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise InputError("predictions", f"must hold pairs of arrays; got {type_name(pair)}.")
-    if axes is None:
-        axes = create_axes((6, 4.5), "drawing accuracy")
-    (axes,) = _check_axes(axes, (1,))
+    (axes,) = create_axes(axes, "drawing accuracy", (6, 4.5))
     for number, (name, (correct, uncertainty)) in enumerate(predictions.items()):
         share, accuracy = certainty_curve(correct, uncertainty)
         axes.plot(100 * share, 100 * accuracy, label=name, color=COLOURS[number % len(COLOURS)])
@@ -275,10 +263,8 @@ def draw_attacked_node(
     if list(neighbours) != list(probabilities):
         got = f"{list(neighbours)} and {list(probabilities)}"
         raise InputError(f"neighbours and probabilities must have the same stages in order; got {got}.")
-    if axes is None:
-        grid = {"nrows": 2, "ncols": len(neighbours), "squeeze": False, "height_ratios": [3, 2]}
-        axes = create_axes((3.6 * len(neighbours), 6), "drawing an attacked node", **grid)
-    axes = _check_axes(axes, (2, len(neighbours)))
+    shape = (2, len(neighbours))
+    axes = create_axes(axes, "drawing an attacked node", (3.6, 3), shape, height_ratios=[3, 2])
     for (title, edges), (above, below) in zip(neighbours.items(), axes.T, strict=True):
         above.set_title(title)
         _draw_neighbourhood(above, node, edges[:MAX_NEIGHBOURS], codes, names, images)
@@ -350,8 +336,8 @@ def draw_coverage(rows: Mapping[str, Mapping[str, Panel]]) -> Any:
     methods = list(dict.fromkeys(method for panel in panels for method in panel))
     names = list(dict.fromkeys(name for panel in panels for values in panel.values() for name in values))
     size = (2.2 + 2.2 * len(columns), 1.2 + len(rows) * (0.6 + 0.19 * len(names)))
-    shape = {"nrows": len(rows), "ncols": len(columns), "squeeze": False, "sharey": True, "sharex": True}
-    grid = create_axes(size, "drawing coverage", **shape)
+    shape = {"nrows": len(rows), "ncols": len(columns), "sharex": True}
+    grid = _create_grid(size, "drawing coverage", **shape)
     for axes_row, (heading, row) in zip(grid, rows.items(), strict=True):
         for axes, column in zip(axes_row, columns, strict=True):
             _draw_coverage(axes, row.get(column, {}), methods, names)
