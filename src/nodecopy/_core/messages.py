@@ -23,6 +23,7 @@ from nodecopy.errors import DataWarning
 LOGGER = logging.getLogger("nodecopy")
 PACKAGE = str(Path(__file__).parent.parent)
 EVERY = "every decision"
+MAX_ROWS = 50  # of a printed table
 R = TypeVar("R")
 _skipped: ContextVar[set[str] | None] = ContextVar("decisions that are not logged", default=None)
 
@@ -140,17 +141,10 @@ def _html_cell(value: Any) -> str:
     return f'<td style="text-align: {side}">{html.escape(text)}</td>'
 
 
-class ResultTable(Generic[R]):
-    """Results by name that print as a table; a subclass is a data class with its rows in the first field."""
+class PrintedTable:
+    """Results that print as a table, and as one of HTML in notebooks."""
 
     heads: ClassVar[tuple[str, ...]]
-
-    def __iter__(self) -> Iterator[R]:
-        return iter(getattr(self, next(iter(self.__dict__))))
-
-    def __getitem__(self, name: str) -> R:
-        rows: Any = self
-        return {row.name: row for row in rows}[name]  # type: ignore[no-any-return]
 
     def cells(self) -> Iterable[Iterable[Any]]:
         """Return the cells of the printed rows."""
@@ -160,17 +154,29 @@ class ResultTable(Generic[R]):
         """Return the lines above and below the table."""
         return [], []
 
-    def _notes(self) -> tuple[list[str], list[str]]:
-        above, below = self.notes()
-        return above, [*below, *(f"Warning: {problem}" for problem in getattr(self, "problems", ()))]
+    def _parts(self) -> tuple[list[Iterable[Any]], list[str], list[str]]:
+        rows, (above, below) = list(self.cells()), self.notes()
+        more = [f"and {len(rows) - MAX_ROWS:,} more"] if len(rows) > MAX_ROWS else []
+        problems = (f"Warning: {problem}" for problem in getattr(self, "problems", ()))
+        return rows[:MAX_ROWS], above, [*more, *below, *problems]
 
     def __repr__(self) -> str:
-        above, below = self._notes()
-        return "\n".join([*above, *align_table(self.heads, self.cells()), *below])
+        rows, above, below = self._parts()
+        return "\n".join([*above, *align_table(self.heads, rows), *below])
 
     def _repr_html_(self) -> str:
-        above, below = self._notes()
-        return render_html(self.heads, self.cells(), above, below)
+        return render_html(self.heads, *self._parts())
+
+
+class ResultTable(PrintedTable, Generic[R]):
+    """Results by name that print as a table; a subclass is a data class with its rows in the first field."""
+
+    def __iter__(self) -> Iterator[R]:
+        return iter(getattr(self, next(iter(self.__dict__))))
+
+    def __getitem__(self, name: str) -> R:
+        rows: Any = self
+        return {row.name: row for row in rows}[name]  # type: ignore[no-any-return]
 
 
 def escape_markdown(text: str) -> str:

@@ -13,7 +13,7 @@ from nodecopy._core.arrays import find_positions
 from nodecopy._core.axes import create_axes
 from nodecopy._core.checks import check_integer, show
 from nodecopy._core.imports import import_optional
-from nodecopy._core.messages import align_table, warn_about_data
+from nodecopy._core.messages import PrintedTable, warn_about_data
 from nodecopy._core.random import Rng
 from nodecopy.errors import InputError
 from nodecopy.inference.communities import spectral_communities
@@ -117,7 +117,7 @@ def _number_communities(partition: Any, network: Any) -> Floats:
 
 
 @dataclass(frozen=True, repr=False)
-class CommunityStability:
+class CommunityStability(PrintedTable):
     """How often pairs of nodes that share an observed community share one in the samples.
 
     Examples
@@ -128,6 +128,8 @@ class CommunityStability:
     >>> bool((result.together > result.all_pairs).all())
     True
     """
+
+    heads = ("community", "nodes", "pairs that stay together")
 
     communities: NDArray[np.int64]
     """The observed community of each node, numbered from 0."""
@@ -146,12 +148,11 @@ class CommunityStability:
     problems: tuple[Diagnostic, ...] = ()
     """Reasons not to trust the shares, which were also given as warnings."""
 
-    def __repr__(self) -> str:
-        cells = zip(
-            map(str, range(len(self.sizes))), self.sizes.tolist(), self.together.tolist(), strict=True
-        )
-        lines = align_table(("community", "nodes", "pairs that stay together"), cells)
-        return "\n".join([f"{self.n:,} samples of {self.model}; all pairs: {self.all_pairs:.4g}", *lines])
+    def cells(self) -> Iterable[Iterable[Any]]:
+        return zip(map(str, range(len(self.sizes))), self.sizes.tolist(), self.together.tolist(), strict=True)
+
+    def notes(self) -> tuple[list[str], list[str]]:
+        return [f"{self.n:,} samples of {self.model}; all pairs: {self.all_pairs:.4g}"], []
 
     def pair_share(self, first: Any, second: Any) -> float:
         """Return the share of samples in which two nodes, given by id, are together."""

@@ -26,7 +26,7 @@ from nodecopy._core.checks import (
 )
 from nodecopy._core.estimator import Saveable
 from nodecopy._core.imports import import_optional
-from nodecopy._core.messages import log_decision
+from nodecopy._core.messages import PrintedTable, log_decision
 from nodecopy._core.random import Rng, generator
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.graph import Graph
@@ -42,8 +42,8 @@ MAX_CACHED_NODES = 5000  # of graphs whose signals are kept for every fold
 DAMPING = 1e-3  # probabilities given as confidence are kept so far from 0 and 1
 
 
-@dataclass(frozen=True, eq=False)
-class Links:
+@dataclass(frozen=True, eq=False, repr=False)
+class Links(PrintedTable):
     """Pairs of nodes with the probabilities that they are edges, in the order of the question.
 
     Attributes
@@ -66,6 +66,8 @@ class Links:
     [(5, 6), (7, 11)]
     """
 
+    heads = ("source", "target", "probability")
+
     first: Array
     second: Array
     probabilities: NDArray[np.float64]
@@ -79,16 +81,16 @@ class Links:
 
     def to_list(self) -> list[dict[str, Any]]:
         """Return a dictionary per pair, for JSON."""
-        return [dict(zip(("source", "target", "probability"), link, strict=True)) for link in self]
+        return [dict(zip(self.heads, link, strict=True)) for link in self]
 
     def to_pandas(self) -> Any:
         """Return a data frame with columns source, target and probability."""
         frame = import_optional("pandas", "Links.to_pandas").DataFrame
-        return frame(self.to_list(), columns=["source", "target", "probability"])
+        return frame(self.to_list(), columns=list(self.heads))
 
 
-@dataclass(frozen=True)
-class LinkExplanation:
+@dataclass(frozen=True, repr=False)
+class LinkExplanation(PrintedTable):
     """Why a pair of nodes has its probability of an edge.
 
     Attributes
@@ -114,6 +116,8 @@ class LinkExplanation:
     (True, 7)
     """
 
+    heads = ("signal", "value", "contribution")
+
     first: Any
     second: Any
     is_edge: bool
@@ -124,17 +128,19 @@ class LinkExplanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
-        reasons = [dict(zip(("signal", "value", "contribution"), row, strict=True)) for row in self.reasons]
+        reasons = [dict(zip(self.heads, row, strict=True)) for row in self.reasons]
         donors = [dict(zip(("endpoint", "donor", "probability"), row, strict=True)) for row in self.donors]
         own = {name: getattr(self, name) for name in ("is_edge", "probability", "base_rate")}
         return {"source": self.first, "target": self.second, **own, "reasons": reasons, "donors": donors}
 
-    def __repr__(self) -> str:
+    def cells(self) -> list[tuple[str, float, float]]:
+        return self.reasons
+
+    def notes(self) -> tuple[list[str], list[str]]:
         what = "edge" if self.is_edge else "no edge"
-        lines = [f"{self.first} - {self.second} ({what}): probability {self.probability:.3g}"]
-        lines += [f"{part:+.2f}  {signal} ({value:.3g})" for signal, value, part in self.reasons]
-        lines += [f"{donor}, like {end} ({p:.1%})" for end, donor, p in self.donors]
-        return "\n".join(lines)
+        above = f"{self.first} - {self.second} ({what}): probability {self.probability:.3g}"
+        others = f"; of an average pair {self.base_rate:.3g}"
+        return [above + others], [f"{donor}, like {end} ({p:.1%})" for end, donor, p in self.donors]
 
 
 class LinkPredictor(Saveable):

@@ -8,8 +8,9 @@ other nodes are ignored and may be -1 (unknown).
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,7 +25,7 @@ from nodecopy._core.checks import (
     check_real,
     check_vector,
 )
-from nodecopy._core.messages import warn_about_data
+from nodecopy._core.messages import PrintedTable, warn_about_data
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.metrics.structure import LABEL_NAMES
@@ -137,8 +138,8 @@ def area_under_roc(scores: ArrayLike, positive: ArrayLike) -> float:
     return float((ranks - n_positive * (n_positive + 1) / 2) / (n_positive * (n - n_positive)))
 
 
-@dataclass(frozen=True, eq=False)
-class ClassReport:
+@dataclass(frozen=True, eq=False, repr=False)
+class ClassReport(PrintedTable):
     """How well each class is predicted: the confusion matrix, precision, recall and F1.
 
     Parameters
@@ -155,8 +156,13 @@ class ClassReport:
     ([0.9473684210526315, 0.6], [0.978, 0.375])
     """
 
+    heads = ("class", "precision", "recall", "f1", "nodes")
+
     classes: tuple[str, ...]
     confusion: Ints
+
+    def cells(self) -> Iterable[Iterable[Any]]:
+        return ((name, *values.values()) for name, values in self.by_class().items())
 
     @property
     def recall(self) -> Floats:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
@@ -30,7 +30,7 @@ from nodecopy._core.checks import (
 from nodecopy._core.estimator import Saveable
 from nodecopy._core.files import PathLike
 from nodecopy._core.imports import import_optional
-from nodecopy._core.messages import log_decision
+from nodecopy._core.messages import PrintedTable, log_decision
 from nodecopy._core.random import Rng, seed_sequence
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.interactions import Interactions
@@ -68,8 +68,8 @@ class Contributions(NamedTuple):
         return [{name: identifier, "contribution": value} for identifier, value in pairs]
 
 
-@dataclass(frozen=True)
-class Explanation:
+@dataclass(frozen=True, repr=False)
+class Explanation(PrintedTable):
     """Why an item has its score for a user, in two sums of the same score.
 
     Attributes
@@ -95,11 +95,26 @@ class Explanation:
     ['bob']
     """
 
+    heads = ("item of the history", "contribution")
+
     score: float
     items: Contributions
     donors: Contributions | None = None
     donor_items: Contributions | None = None
     remainder: float = 0.0
+
+    def cells(self) -> Iterable[Iterable[Any]]:
+        return zip(map(str, self.items.ids.tolist()), self.items.values.tolist(), strict=True)
+
+    def notes(self) -> tuple[list[str], list[str]]:
+        parts = {"donors": self.donors, "items of donors": self.donor_items}
+        lines = [
+            f"{name}: "
+            + ", ".join(f"{identifier} {value:.3g}" for identifier, value in zip(*part, strict=True))
+            for name, part in parts.items()
+            if part is not None
+        ]
+        return [f"score {self.score:.4g}"], lines
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
