@@ -64,24 +64,23 @@ def test_json_holds_the_summary(run: Run, files: Graph) -> None:
 def test_rounds_of_self_training_are_described(run: Run, files: Graph) -> None:
     """The common case, few labels and no validation nodes, and the choice by validation nodes."""
     arguments = ("classify", "graph.csv", *TABLES, "--n-rounds", "2")
-    ran = run(*arguments, "--share", "0.5", "--balance", "1", "--json").ok()
+    ran = run(*arguments, "--json").ok()
     result = ran.json()
     assert (result["method"], result["validation"]) == ("self-training", 0)
-    rounds = {"n_rounds": 2, "round": 2, "chosen_by": "last round", "validation_accuracy": None}
-    rounds |= {"share": 0.5, "balance": 1.0, "class_weight": {"cat": 1.0, "dog": 1.0}}
-    rounds |= {"pseudo_labels": {"cat": 1, "dog": 1}, "held_out_recall": {"cat": 1.0, "dog": 1.0}}
+    rounds = {"n_rounds": 2, "round": 2, "class_weight": {"cat": 1.0, "dog": 1.0}}
+    rounds |= {"pseudo_labels": {"cat": 2, "dog": 2}, "held_out_recall": {"cat": 1.0, "dog": 1.0}}
     names = ("features", "two hops", "propagated", "connections", "labels")
     assert tuple(result["self_training"].pop("vote")) == names
+    assert result["self_training"].pop("class_sizes") == pytest.approx({"cat": 0.5, "dog": 0.5}, abs=1e-3)
+    likelihood = result["self_training"].pop("round_likelihood")
+    assert len(likelihood) == 3
+    assert max(likelihood) == likelihood[2]
     assert result["self_training"] == rounds
     (notice,) = (notice for notice in result["notices"] if "self-training" in notice)
-    assert "of round 2 of 2, the last one, since there are no validation nodes" in notice
+    assert "of round 2 of 2, the one with the highest likelihood of held-out labels" in notice
     weighted = run(*arguments, "--class-weight", "cat=3, dog=1.5", "--json").json()["self_training"]
     assert weighted["class_weight"] == {"cat": 3.0, "dog": 1.5}
     assert "must be f1, or such as" in run(*arguments, "--class-weight", "cat=x").err
-    result = run(*arguments, "--validation", "0.5", "--json").json()["self_training"]
-    assert result["chosen_by"] == "validation nodes"
-    assert len(result["validation_accuracy"]) == 3
-    assert result["validation_accuracy"][result["round"]] == max(result["validation_accuracy"])
 
 
 def test_the_fitted_classifier_is_kept(run: Run, files: Graph) -> None:

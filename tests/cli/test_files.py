@@ -9,17 +9,12 @@ import pytest
 
 from nodecopy import Graph, datasets
 from nodecopy._core.random import seed_sequence
-from nodecopy.cli.files import (
-    cross_validation_folds,
-    load_graph,
-    parse_nodes,
-    split_as_in_experiments,
-    split_file,
-    split_for_report,
-)
+from nodecopy.cli.files import load_graph, parse_nodes, split_as_in_experiments, split_file
 from nodecopy.cli.options import GraphOptions
+from nodecopy.datasets.splits import cross_validation_folds
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED
+from nodecopy.report.writing import split_for_report
 from tests.cli.conftest import Run
 
 
@@ -91,7 +86,7 @@ def test_labelled_nodes_of_a_file_are_split_by_class() -> None:
 
 def test_a_report_holds_out_one_label_in_five() -> None:
     graph = labelled([0] * 10 + [1] * 5 + [-1])
-    split, _ = split_for_report(graph, "edges.csv", 3)
+    split, _ = split_for_report(graph, seed_sequence(3))
     assert np.asarray(graph.label_codes)[split.test].tolist() == [0, 0, 1]
     assert sorted([*split.train, *split.test]) == list(range(15))
 

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from nodecopy import Graph, datasets
 from nodecopy._core.messages import escape_controls
-from nodecopy.cli import report
-from nodecopy.cli.report import Classification, classify_for_report
 from nodecopy.datasets import Split
-from nodecopy.errors import MissingExtraError
+from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.graph import UNLABELLED
 from nodecopy.io.tables import write_table
 from nodecopy.metrics.classification import accuracy
+from nodecopy.report import write_report, writing
 from nodecopy.report.sections import N_LINKS
+from nodecopy.report.writing import Classification, classify_for_report
 from tests.cli.conftest import Run
 from tests.report import examples
 from tests.report.examples import sections_of
@@ -103,7 +103,7 @@ def test_without_torch_there_is_still_a_page(run: Run, monkeypatch: pytest.Monke
     def missing(module: str, purpose: str) -> Any:
         raise MissingExtraError(f"{purpose} needs {module}")
 
-    monkeypatch.setattr(report, "import_optional", missing)
+    monkeypatch.setattr(writing, "import_optional", missing)
     ran = run("report", *write_graph_files(15), "--samples", "1")
     assert (ran.code, "no classification: classification needs torch" in ran.err) == (0, True)
     assert len(sections_of(Path("report.html"))) == 3
@@ -122,6 +122,17 @@ def two_groups(n: int, *, n_labelled: int) -> Graph:
 def classify_groups(graph: Graph, train: NDArray[np.int64], test: NDArray[np.int64]) -> Classification:
     split = Split(train, np.zeros(0, np.int64), test)
     return classify_for_report(graph, split, SeedSequence(0), ("auto", "auto"))
+
+
+def test_python_writes_the_page_of_the_command(run: Run, tmp_path: Path) -> None:
+    run("report", "karate", "--without", "classification", "--without", "attack", "--samples", "5").ok()
+    path = tmp_path / "page.html"
+    write_report(datasets.load("karate"), path, without=["classification", "attack"], n_samples=5)
+    assert sections_of(path) == sections_of(Path("report.html"))
+    write_report(datasets.load("library"), path)
+    assert [section["kind"] for section in sections_of(path)] == ["recommendations"]
+    with pytest.raises(InputError, match="without must be one of"):
+        write_report(datasets.load("karate"), path, without=["samples"])
 
 
 def test_few_labels_are_cross_validated(brief: None) -> None:

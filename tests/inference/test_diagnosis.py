@@ -52,10 +52,10 @@ def test_edges_that_depend_on_each_other_are_a_warning() -> None:
     assert result.problems[0].next_model is None
     with mute_data_warnings():
         assert not bootstrap(growing, "transitivity", model=BarabasiAlbert(), n=40, rng=0).problems
-    path = Graph.from_edges([0, 1, 2], [1, 2, 3])
-    ring = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0])
-    assert share_below(ring, path) == 0.5
-    assert share_below(path, ring) == share_below(ring, Graph(np.zeros((4, 4)))) == 0
+    path, ring = (Graph.from_edges(range(n), [*range(1, 24), 0][:n]) for n in (23, 24))
+    pairs = Graph.from_edges(range(0, 24, 2), range(1, 24, 2))
+    assert share_below(ring, pairs) == 1.0
+    assert share_below(ring, path) == share_below(ring, Graph(np.zeros((24, 24)))) == 0  # by chance; no edges
 
 
 def test_donors_whose_degrees_differ_are_a_warning() -> None:

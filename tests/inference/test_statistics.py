@@ -119,9 +119,9 @@ def test_functions_take_the_graphs_of_their_library(graph: Any, library: str | N
     ("statistic", "graph", "library", "message"),
     [
         ("transitivty", CLUB, None, "Did you mean transitivity"),
-        ([], CLUB, None, "a name, a function, or several of them; got none"),
-        ([3], CLUB, None, "a name, a function, or several of them; got 3"),
-        (3, CLUB, None, "a name, a function, or several of them; got 3"),
+        ([], CLUB, None, "or a dictionary of functions by name; got none"),
+        ([3], CLUB, None, "or a dictionary of functions by name; got 3"),
+        (3, CLUB, None, "or a dictionary of functions by name; got 3"),
         (["density", "density"], CLUB, None, "got 'density' more than once"),
         ("density", Graph(np.zeros((0, 0))), None, "graph must have nodes"),
         ("density", CLUB, "graph-tool", "library must be one of 'nodecopy', 'networkx', 'igraph'"),

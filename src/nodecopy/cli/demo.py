@@ -11,14 +11,15 @@ import numpy as np
 from nodecopy import datasets
 from nodecopy._core.imports import import_optional
 from nodecopy.cli import options as opt
-from nodecopy.cli import report
 from nodecopy.cli.output import console, print_table
+from nodecopy.cli.report import results_section
 from nodecopy.copying import NodeCopying, SameLabel
 from nodecopy.errors import MissingExtraError
 from nodecopy.graph import Graph
 from nodecopy.metrics import compare
 from nodecopy.metrics.classification import scores
 from nodecopy.metrics.ranking import Evaluation as ListEvaluation
+from nodecopy.report import writing
 from nodecopy.report.page import Section, copied_samples, graphs_section, statistics_section, write_page
 from nodecopy.report.sections import classification_section, join_trials
 
@@ -39,7 +40,7 @@ def demo(
     Examples:
         nodecopy demo --out demo
     """
-    tables = [] if results is None else [report.results_section(results)]  # before anything is computed
+    tables = [] if results is None else [results_section(results)]  # before anything is computed
     page = _sample_karate(seed)
     books = _recommend_books(seed)
     console.print()
@@ -82,12 +83,12 @@ def _sample_karate(seed: int) -> list[Section]:
         f"Zachary's karate club. {rule} An edge then exists if either endpoint has it (maximum, adds "
         "edges), or if a random one has it (one endpoint, keeps their number)."
     )
-    estimates = report.bootstrap_statistics(graph, comparisons["maximum"], seed)
+    estimates = writing.bootstrap_statistics(graph, comparisons["maximum"], seed)
     statistics = f"Statistics of the karate club and of {N_SAMPLES} samples for each rule of symmetrisation."
     return [
         graphs_section("The karate club", graph, plotted, text=text, rng=seed),
         statistics_section(comparisons, estimates=estimates, text=statistics),
-        *report.links_sections(graph, seed, "The karate club"),
+        *writing.links_sections(graph, seed, "The karate club"),
     ]
 
 
@@ -122,7 +123,7 @@ def _recommend_books(seed: int) -> Section:
     rows = [[name, *_format_means(evaluations, metrics)] for name, evaluations in results.items()]
     title = f"30 % of interactions held out, {N_INTERACTION_SPLITS} splits"
     print_table([title, *metrics], rows)
-    return report.interactions_section(
+    return writing.interactions_section(
         library, recommender, donors, seed=seed, first=reader, evaluations=results
     )
 

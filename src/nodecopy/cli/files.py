@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator, SeedSequence
+from numpy.random import SeedSequence
 
 import nodecopy
 from nodecopy import datasets
@@ -20,6 +20,7 @@ from nodecopy._core.random import child, generator, seed_sequence
 from nodecopy.cli import options as opt
 from nodecopy.cli.output import show_status
 from nodecopy.datasets import Split, label_split
+from nodecopy.datasets.splits import hold_out
 from nodecopy.errors import InputError
 from nodecopy.experiments.spec import TrialSeeds, trial_seed
 from nodecopy.graph import UNLABELLED, Graph
@@ -158,7 +159,6 @@ def describe_run(source: str | Path, **settings: Any) -> dict[str, Any]:
 
 
 LABELS_PER_CLASS, N_VALIDATION, N_TEST = 20, 500, 1000  # nodes of a trial of the experiments
-TEST_SHARE = 0.2  # of a file's labelled nodes, in a report
 
 NodeSplit = Split[Ints]
 
@@ -209,39 +209,9 @@ def split_file(graph: Graph, validation_share: float, seed: SeedSequence) -> Nod
     unlabelled = np.flatnonzero(graph.label_codes == UNLABELLED)
     if not len(unlabelled):
         raise InputError("some nodes must have no label, to be predicted; every node has one.")
-    validation = _hold_out(graph.label_codes, validation_share, generator(seed))
+    validation = hold_out(graph.label_codes, validation_share, generator(seed))
     labelled = np.flatnonzero(graph.label_codes != UNLABELLED)
     if validation_share and not len(validation):
         got = f"{validation_share:g} of the labels of a class gives none"
         raise InputError(f"--validation must give validation nodes; {got}. Leave it out.")
     return Split(np.setdiff1d(labelled, validation), validation, unlabelled)
-
-
-def split_for_report(graph: Graph, source: str, seed: int) -> tuple[NodeSplit, SeedSequence]:
-    """Return training and test nodes."""
-    split, root = split_for_attack(graph, source, seed)
-    if len(split.validation):
-        return split, root
-    assert graph.label_codes is not None
-    test = _hold_out(graph.label_codes, TEST_SHARE, generator(child(root, TrialSeeds.SPLIT)))
-    return Split(np.setdiff1d(split.train, test), split.validation, test), root
-
-
-def cross_validation_folds(labels: Ints, n_folds: int, rng: Generator) -> list[Ints]:
-    """Return the test nodes of each fold, which leave others of every class."""
-    folds: list[list[int]] = [[] for _ in range(n_folds)]
-    n_tested = 0
-    for code in np.unique(labels[labels != UNLABELLED]):
-        nodes = rng.permutation(np.flatnonzero(labels == code))
-        for node in nodes.tolist() if len(nodes) > 1 else []:
-            folds[n_tested % n_folds].append(node)
-            n_tested += 1
-    return [np.sort(np.array(fold, np.int64)) for fold in folds if fold]
-
-
-def _hold_out(labels: Ints, share: float, rng: Generator) -> Ints:
-    parts = [np.zeros(0, np.int64)]
-    for code in np.unique(labels[labels != UNLABELLED]):
-        nodes = rng.permutation(np.flatnonzero(labels == code))
-        parts.append(nodes[: min(round(share * len(nodes)), len(nodes) - 1)])
-    return np.sort(np.concatenate(parts))

@@ -320,8 +320,8 @@ def rank_donors(
     >>> from nodecopy import datasets
     >>> from nodecopy.copying import rank_donors
     >>> best, *others = rank_donors(datasets.load("karate"), rng=0)
-    >>> best[0]
-    SameLabel(labels=None)
+    >>> best[0].n_neighbours, best[0].embeddings
+    (10, 'neighbourhoods')
     """
     from scipy.stats import rankdata
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from nodecopy._core.arrays import Array, IntArray, Ints
@@ -399,3 +400,24 @@ def _holds_lists(file: TableLike, *, any_length: bool = False) -> bool:
 def _join_ids(ids: Sequence[Array]) -> Array:
     has_texts = any(part.dtype.kind == "U" for part in ids if part.size)
     return np.unique(np.concatenate([part.astype(str) if has_texts else part for part in ids]))
+
+
+def cross_validation_folds(labels: Ints, n_folds: int, rng: Generator) -> list[Ints]:
+    """Return the test nodes of each fold, which leave others of every class."""
+    folds: list[list[int]] = [[] for _ in range(n_folds)]
+    n_tested = 0
+    for code in np.unique(labels[labels != UNLABELLED]):
+        nodes = rng.permutation(np.flatnonzero(labels == code))
+        for node in nodes.tolist() if len(nodes) > 1 else []:
+            folds[n_tested % n_folds].append(node)
+            n_tested += 1
+    return [np.sort(np.array(fold, np.int64)) for fold in folds if fold]
+
+
+def hold_out(labels: Ints, share: float, rng: Generator) -> Ints:
+    """Return a share of the labelled nodes of each class, which leaves at least one."""
+    parts = [np.zeros(0, np.int64)]
+    for code in np.unique(labels[labels != UNLABELLED]):
+        nodes = rng.permutation(np.flatnonzero(labels == code))
+        parts.append(nodes[: min(round(share * len(nodes)), len(nodes) - 1)])
+    return np.sort(np.concatenate(parts))

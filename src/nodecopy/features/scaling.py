@@ -340,7 +340,7 @@ def _warn_about_outliers(matrix: Any, means: Floats, deviations: Floats) -> None
         rows, values = part.indices[entries], part.data[entries]
         place = int(abs(values - means[column]).argmax())
         others = np.append(np.delete(values, place), [0.0] * (len(values) < n_rows))
-        if np.ptp(others):
+        if np.ptp(others) and abs(values[place] - means[column]) > limit[column]:  # else a zero is
             warn_about_data(
                 f"features: the value {values[place]:g} of node {rows[place]} in column {column} (from 0 on) "
                 "is so large that all others of the column are nearly equal beside it. Correct it, or take "

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy.special import nbdtrc
 
 from nodecopy._core.arrays import FloatArray
 from nodecopy.copying import DonorLists, NodeCopying
@@ -27,6 +28,7 @@ MAX_NODES_FACTOR = 1.25  # by which standard errors for a population of nodes ma
 MAX_BIMODALITY = 0.85  # 0.33 if normal, about 0.6 if exponential, 1 for two values
 MAX_SKEWNESS, SKEWNESS_ERRORS = 0.6, 3.0  # over samples, itself and in standard errors for normal values
 LOW_DEGREES, MAX_BELOW = 0.02, 0.1  # share of nodes with lower degrees, in the graph and in a sample
+CHANCE = 1e-3  # probability up to which chance does not explain them
 COVERS_LESS = "its interval may cover less often than stated."
 
 
@@ -166,9 +168,14 @@ def _diagnose_values(estimate: Estimate, rows: FloatArray, other: str) -> Iterat
 
 
 def share_below(graph: Graph, sample: Graph) -> float:
-    """Return the share of the nodes of a sample with edges, but fewer than 98 % of the nodes of the graph."""
-    degrees = sample.degrees
-    return float(((degrees > 0) & (degrees < np.quantile(graph.degrees, LOW_DEGREES))).mean())
+    """Return the share of the nodes of a sample with edges, but fewer than 98 % of the nodes of the graph.
+
+    It is 0 if chance explains it: if as many of the nodes of another graph of this kind could have so few.
+    """
+    low, degrees = np.quantile(graph.degrees, LOW_DEGREES), sample.degrees
+    n_below, n_observed = int(((degrees > 0) & (degrees < low)).sum()), int((graph.degrees < low).sum())
+    is_chance = nbdtrc(n_below - 1, n_observed + 1, 0.5) > CHANCE
+    return 0.0 if is_chance else n_below / len(degrees)
 
 
 def few_donors_share(model: NodeCopying[Any], power: int = 1) -> float:

@@ -61,9 +61,9 @@ class Links(PrintedTable):
     --------
     >>> from nodecopy import datasets
     >>> from nodecopy.links import LinkPredictor
-    >>> links = LinkPredictor().fit(datasets.load("karate"), rng=0).missing(2)
+    >>> links = LinkPredictor().fit(datasets.load("karate"), rng=0).missing(3)
     >>> sorted((first, second) for first, second, probability in links if probability > 0.5)
-    [(5, 6), (7, 11)]
+    [(1, 17), (5, 6), (7, 11)]
     """
 
     heads = ("source", "target", "probability")

@@ -15,6 +15,7 @@ from nodecopy.graph import UNLABELLED
 from nodecopy.interactions import Interactions
 from nodecopy.links import LinkPredictor
 from nodecopy.metrics.classification import (
+    ClassReport,
     confidence_bins,
     ranks_classes,
     reliability_curve,
@@ -34,6 +35,7 @@ from nodecopy.report.headlines import (
 from nodecopy.report.page import Section
 
 MAX_ROWS = 1000  # nodes in the table of predictions
+RARE_SHARE = 0.25  # of the mean size of classes; a class with fewer labels comes first
 MIN_CURVE_NODES = 30  # held-out nodes that curves need
 N_BINS = 10
 SHARES = np.arange(1, 21) / 20  # of the most certain nodes
@@ -65,11 +67,13 @@ def classification_section(
     graph: str | None = None,
     text: str = "",
 ) -> Section:
-    """Return the section of predictions, the most uncertain first."""
+    """Return the section of predictions: first the nodes that are probably of a rare class, or uncertain."""
     uncertainty, p = prediction.uncertainty(), prediction.probabilities
-    order = np.asarray(nodes)
-    order = order[np.argsort(-uncertainty.total[order], kind="stable")]
     codes = np.full(len(p), UNLABELLED) if truth is None else np.asarray(truth)
+    sizes = np.bincount(codes[codes != UNLABELLED], minlength=p.shape[1])
+    rare = int(sizes.argmin()) if sizes.min() < RARE_SHARE * sizes.mean() else None
+    order, rank = np.asarray(nodes), uncertainty.total if rare is None else p[:, rare]
+    order = order[np.argsort(-rank[order], kind="stable")]
     n_nodes, order = len(order), order[:MAX_ROWS]
     summaries = [summarise_evaluation(name, held_out) for name, held_out in (evaluations or {}).items()]
     kinds = ("total", "aleatoric", "epistemic")
@@ -85,10 +89,19 @@ def classification_section(
         "predicted": p[order].argmax(axis=1).tolist(),
         "truth": codes[order].tolist(),
         "probability": round_all(p[order].max(axis=1), 4),
+        "rare": rare,
+        "rare_probability": [] if rare is None else round_all(p[order, rare], 4),
         **{kind: round_all(getattr(uncertainty, kind)[order], 4) for kind in kinds},
         "min_curve_nodes": MIN_CURVE_NODES,
         "evaluations": summaries,
+        "by_class": _report_classes(to_texts(classes), [*evaluations.values()][-1]) if evaluations else {},
     }
+
+
+def _report_classes(classes: Sequence[str], held_out: HeldOutPredictions) -> dict[str, dict[str, float]]:
+    confusion = np.zeros((len(classes), len(classes)), np.int64)
+    np.add.at(confusion, (held_out.codes, held_out.probabilities.argmax(axis=1)), 1)
+    return ClassReport(tuple(classes), confusion).by_class()
 
 
 def join_trials(predictions: Sequence[Any], tests: Sequence[IntArray], codes: IntArray) -> HeldOutPredictions:

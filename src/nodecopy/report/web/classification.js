@@ -6,8 +6,9 @@ const ROWS_MORE = 50;
 const DASHES = ["2 3", "7 4", "9 3 2 3"]; // of the lines of classifiers beside the main one
 
 function classificationBody(section) {
+  const order = section.rare === null ? "the most uncertain first" : `by the ${rareHead(section)}`;
   const parts = section.evaluations.length
-    ? [evaluationParts(section), make("h3", {}, "Predictions, the most uncertain first")]
+    ? [evaluationParts(section), classTable(section), make("h3", {}, `Predictions, ${order}`)]
     : [];
   return make("div", {}, ...parts, nodeTable(section));
 }
@@ -56,6 +57,22 @@ function evaluationTable(evaluations, styles) {
   const numbers = ["accuracy, 95 % interval", "largest class", "calibration error", "negative log-likelihood", "nodes"];
   const heads = ["classifier", ...numbers.map((text) => numberHead(text))];
   return table(heads, rows, { "aria-label": "accuracy of classifiers" });
+}
+
+// Returns the precision and recall of every class, of the main classifier.
+function classTable({ by_class: byClass, evaluations, classes }) {
+  const rows = Object.entries(byClass).map(([name, { precision, recall, f1, nodes }]) =>
+    make(
+      "tr",
+      {},
+      rowHead(dot(classColour(classes.indexOf(name), classes.length)), name),
+      ...[precision, recall, f1].map((value) => numberCell(percent(value), meter(value))),
+      numberCell(count(nodes)),
+    ),
+  );
+  const heads = ["class", ...["precision", "recall", "F1", "nodes"].map((text) => numberHead(text))];
+  const title = `Classes, by ${evaluations.at(-1).name}`;
+  return make("div", {}, make("h3", {}, title), table(heads, rows, { "aria-label": title }));
 }
 
 // Returns a short line as it is drawn in the charts.
@@ -165,21 +182,26 @@ function certaintyChart(evaluations, styles) {
   ];
 }
 
+const rareHead = (section) => `probability of ${section.classes[section.rare]}`;
+
 // Returns the columns of the table of predictions: their heads, and their values by the number of a row.
 function nodeColumns(section) {
   const name = (code) => (code < 0 ? "–" : section.classes[code]);
   const classes = section.truth.some((code) => code >= 0) ? ["predicted", "truth"] : ["predicted"];
-  const numbers = ["probability", "total", "aleatoric", "epistemic"];
+  const numbers = ["total", "aleatoric", "epistemic"];
+  const percents = section.rare === null ? [] : [[rareHead(section), section.rare_probability]];
+  percents.push(["probability", section.probability]);
   return [
     { head: "node", value: (i) => section.ids[i] },
     ...classes.map((head) => ({ head, value: (i) => name(section[head][i]) })),
+    ...percents.map(([head, values]) => ({ head, value: (i) => values[i], number: true, isPercent: true })),
     ...numbers.map((head) => ({ head, value: (i) => section[head][i], number: true })),
   ];
 }
 
-function nodeCell(section, { head, value, number }, i) {
+function nodeCell(section, { head, value, number, isPercent }, i) {
   if (head === "node") return rowHead(locator(section.graph, section.ids[i]));
-  if (head === "probability") return numberCell(percent(value(i)), meter(value(i)));
+  if (isPercent) return numberCell(percent(value(i)), meter(value(i)));
   if (number) return numberCell(d3.format(".3f")(value(i)));
   const code = section[head][i];
   const isWrong = head === "predicted" && section.truth[i] >= 0 && section.truth[i] !== code;
@@ -200,7 +222,8 @@ function findNodes(section, { value, number }, { descending, filter }) {
 
 function nodeTable(section) {
   const columns = nodeColumns(section);
-  const state = { by: columns.findIndex((one) => one.head === "total"), descending: true, filter: "", n: ROWS_AT_ONCE };
+  const first = section.rare === null ? "total" : rareHead(section);
+  const state = { by: columns.findIndex((one) => one.head === first), descending: true, filter: "", n: ROWS_AT_ONCE };
   const found = () => findNodes(section, columns[state.by], state);
   const heads = columns.map(({ head, number }, i) =>
     make(
@@ -222,7 +245,7 @@ function nodeTable(section) {
   function show(changes) {
     Object.assign(state, changes);
     const { head } = columns[state.by];
-    remember("sort", head === "total" && state.descending ? null : `${head}${state.descending ? "-" : ""}`);
+    remember("sort", head === first && state.descending ? null : `${head}${state.descending ? "-" : ""}`);
     remember("find", state.filter);
     fill();
   }
@@ -237,7 +260,7 @@ function nodeTable(section) {
     body.replaceChildren(...shown.map((i) => make("tr", {}, ...columns.map((column) => nodeCell(section, column, i)))));
     more.hidden = rows.length <= state.n;
     more.textContent = `Show ${Math.min(ROWS_MORE, rows.length - state.n)} more`;
-    const part = `; the table holds the ${count(section.ids.length)} most uncertain of ${count(section.n_nodes)} nodes`;
+    const part = `; the table holds the ${count(section.ids.length)} first of ${count(section.n_nodes)} nodes`;
     status.textContent = `${count(shown.length)} of ${plural(rows.length, "node")}${section.n_nodes > section.ids.length ? part : ""}`;
   }
 
