@@ -59,7 +59,7 @@ def main() -> None:
         numbers += [seconds, timed(lambda model=model: model.missing(N_LISTED))[1]]  # type: ignore[misc]
         numbers += [timed(lambda model=model: model.doubtful(N_LISTED))[1], peak()]  # type: ignore[misc]
         n = N_COMPARED // 2
-        pairs = np.concatenate([model.missing(n).positions, model.doubtful(n).positions])
+        pairs = np.array(model.missing(n).pairs() + model.doubtful(n).pairs())
         ours = timed(lambda model=model, pairs=pairs: model.score(pairs))[1]  # type: ignore[misc]
         theirs = adamic_adar(graph, pairs)
         numbers += [part and 1e6 * part / len(pairs) for part in (ours, theirs)]

@@ -96,7 +96,7 @@ def links(
     if save is not None:
         model.save(save)
     reasons = {
-        name: [model.explain(pair, explain).to_dict() for pair in part.positions] if explain else []
+        name: [model.explain(pair, explain).to_dict() for pair in part.pairs()] if explain else []
         for name, part in lists.items()
     }
     if json_:

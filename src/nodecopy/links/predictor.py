@@ -17,7 +17,6 @@ from nodecopy._core.arrays import Array, IntArray, Rows, check_ids, check_row_da
 from nodecopy._core.checks import (
     as_array,
     check_finite,
-    check_indices,
     check_integer,
     check_numbers,
     check_real,
@@ -55,7 +54,7 @@ class Links(PrintedTable):
         knowing whether the edge was observed. For doubtful edges of a graph with ``edge_confidence``, that
         the edge is real given its confidence.
     positions
-        The positions of the nodes, ``[n, 2]``, which :meth:`LinkPredictor.score` takes.
+        The positions of the nodes, ``[n, 2]``.
 
     Examples
     --------
@@ -78,6 +77,10 @@ class Links(PrintedTable):
 
     def __iter__(self) -> Iterator[tuple[Any, Any, float]]:
         return zip(self.first.tolist(), self.second.tolist(), self.probabilities.tolist(), strict=True)
+
+    def pairs(self) -> list[tuple[Any, Any]]:
+        """Return the ids of the nodes of each pair."""
+        return [(first, second) for first, second, _ in self]
 
     def to_list(self) -> list[dict[str, Any]]:
         """Return a dictionary per pair, for JSON."""
@@ -111,7 +114,7 @@ class LinkExplanation(PrintedTable):
     >>> from nodecopy import datasets
     >>> from nodecopy.links import LinkPredictor
     >>> model = LinkPredictor().fit(datasets.load("karate"), rng=0)
-    >>> explanation = model.explain([0, 1])
+    >>> explanation = model.explain([1, 2])
     >>> explanation.is_edge, len(explanation.reasons)
     (True, 7)
     """
@@ -351,8 +354,8 @@ class LinkPredictor(Saveable):
     def score(self, pairs: ArrayLike | Links) -> NDArray[np.float64]:
         """Return the probability of an edge for each pair, as if it were not known whether it is one.
 
-        ``pairs`` are two columns of positions (integers) or ids (strings), or the result of :meth:`missing`
-        or :meth:`doubtful`. For interactions, they are users and items.
+        ``pairs`` are two columns of ids, or the result of :meth:`missing` or :meth:`doubtful`. For
+        interactions, they are users and items.
         """
         self.check_fitted()
         return np.asarray(expit(self.model_.log_odds(self._values(*self._find_pairs(pairs)))))
@@ -374,12 +377,15 @@ class LinkPredictor(Saveable):
 
     def _find_pairs(self, pairs: Any) -> tuple[IntArray, IntArray]:
         """Return the positions of pairs among all nodes, in the order in which edges are stored."""
-        given = pairs.positions if isinstance(pairs, Links) else as_array(pairs, "pairs")
-        if given.shape == (2,):
-            given = given[None]
-        if given.ndim != 2 or given.shape[1] != 2:
-            raise InputError("pairs", f"must be two columns, the ends of each pair; got shape {given.shape}.")
-        first, second = map(_find_positions, given.T, self._ids())
+        if isinstance(pairs, Links):
+            first, second = pairs.positions.T
+        else:
+            given = as_array(pairs, "pairs")
+            given = given[None] if given.shape == (2,) else given
+            if given.ndim != 2 or given.shape[1] != 2:
+                got = f"got shape {given.shape}"
+                raise InputError("pairs", f"must be two columns of ids, the ends of each pair; {got}.")
+            first, second = map(_find_positions, given.T, self._ids())
         second = second + self._links.start
         if (first == second).any():
             raise InputError("pairs", "must hold two different nodes each; got a node with itself.")
@@ -399,7 +405,9 @@ class LinkPredictor(Saveable):
         check_integer(k, "k of explain", low=0)
         first, second = self._find_pairs(pair)
         if len(first) != 1:
-            raise InputError("pair", f"must be a single pair of nodes; got {len(first)}. Call score for all.")
+            raise InputError(
+                "pair", f"must be a single pair of nodes; got {len(first)}. Take them one by one."
+            )
         i, j, position = int(first[0]), int(second[0]), int(self._links.find(first, second)[0])
         values = self._values(first, second)
         contributions = self.model_.contributions(values)[0]
@@ -524,15 +532,19 @@ def _check_confidence(
         way_out = " For counts, give the number of looks." * bool(settings)
         raise InputError(name, f"must lie between 0 and {limit}; got {wrong:g}.{way_out}", **settings)
     confidence = confidence.astype(np.float64)[is_used]
+    if n_looks is not None and (confidence % 1).any():
+        got = f"got {confidence[confidence % 1 > 0][0]:g}. For probabilities, leave out the number of looks"
+        raise InputError(name, f"must be counts of looks in which the edge was seen; {got}.")
     confidence = confidence if n_looks is None else (confidence + 1) / (n_looks + 2)
     return np.clip(confidence, DAMPING, 1 - DAMPING)
 
 
 def _find_positions(values: Array, ids: Array) -> IntArray:
-    """Return positions: integers are positions, and strings ids."""
-    if values.dtype.kind in "UO":
-        return find_positions(check_ids(values, "pairs"), ids.astype(str), "pairs")
-    return check_indices(values, "pairs", size=len(ids))
+    """Return the positions of ids; those of different types are compared as text."""
+    given = check_ids(values, "pairs")
+    if given.dtype.kind != ids.dtype.kind:
+        given, ids = given.astype(str), ids.astype(str)
+    return find_positions(given, ids, "pairs")
 
 
 def _count(value: Any, name: str, n_edges: int) -> int:

@@ -192,7 +192,7 @@ def links_section(model: LinkPredictor, *, graph: str | None = None, text: str =
                 "reasons": [[name, *round_all(numbers, 3)] for name, *numbers in why.reasons],
                 "donors": [[*map(str, ends), round_number(p, 3)] for *ends, p in why.donors],
             }
-            for why in (model.explain(pair) for pair in links.positions)
+            for why in (model.explain(pair) for pair in links.pairs())
         ]
     return {
         "kind": "links",

@@ -284,6 +284,7 @@ class LinksTask(Task):
 
     def solve(self, cell: Cell, trials: Sequence[int], store: Store, device: str) -> Iterator[Record]:
         graph, question = self.load(cell).undirected().binary(), cell.conditions["question"]
+        graph = graph.replace(node_ids=range(graph.n_nodes))  # methods score pairs of ids
         for trial in trials:
             rng = np.random.default_rng(cell.trial_seed(trial, TrialSeeds.SPLIT))
             model: Any = instantiate(cell.path, cell.settings, cell.section, device)
