@@ -59,7 +59,7 @@ JOBS = (
         "default",
     ),
     Job(
-        "Which class has each node, with few labels?",
+        "Which class does each node have, with few labels?",
         "[`classify.SelfTraining`](docs/few_labels.md)",
         "accuracy, Cora, 5 labels per class",
         "few-labels",
@@ -67,7 +67,7 @@ JOBS = (
         "default",
     ),
     Job(
-        "The same by the method of the paper",
+        "Which class, by the Bayesian GCN of the paper?",
         "[`classify.BayesianGCN`](docs/results/table2.md)",
         "accuracy, Cora, 5 labels per class",
         "table2",
@@ -84,7 +84,7 @@ JOBS = (
         "copy-ease",
     ),
     Job(
-        "Which class has an attacked node?",
+        "Which class does an attacked node have?",
         "[`defend`](docs/defence.md)",
         "accuracy under Nettack, Cora",
         "defence",
@@ -141,7 +141,7 @@ def results_table() -> str:
         lines.append(
             [job.question, job.answer, f"{job.measure}: **{ours:.1f}**", f"{title}: {others[best]:.1f}"]
         )
-    return format_table(["you ask", "you use", "measured, in percent", "strongest control"], lines)
+    return format_table(["you ask", "you use", "measured, in percent", "best other method"], lines)
 
 
 def _measured(row: Row) -> float | None:
@@ -159,8 +159,8 @@ def _coverage() -> list[str]:
     percent = {name: 100 * sum(values) / len(values) for name, values in shares.items()}
     best = max(FITTED, key=percent.__getitem__)
     title = next(method.title for method in load("coverage").methods if method.name == best)
-    what = f"statistics whose 95 % intervals cover {COVERED[0]:.0f} to {COVERED[1]:.0f} %"
-    return [f"{what}: **{percent['copying']:.0f}**", f"{title}: {percent[best]:.0f}"]
+    what = f"share of 95 % intervals that cover in {COVERED[0]:.0f} to {COVERED[1]:.0f} %"
+    return [f"{what}: **{percent['class-copying']:.0f}**", f"{title}: {percent[best]:.0f}"]
 
 
 def few_labels_table(by: str, heading: str, value: str = "mean", **conditions: str) -> str:

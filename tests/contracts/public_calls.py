@@ -53,7 +53,7 @@ NOT_CALLED = _words("""
     ExpectedAdjacency Description Split UserSplit HeldOutUsers Prediction Perturbation AttackedState
     Correction EdgeSplit HeldOutEdges BootstrapResult Estimate SignificanceTests SignificanceTest
     GraphDifference Difference EdgeCountVariance Comparison Evaluation Explanation Contributions
-    CommunityStability Links LinkExplanation
+    CommunityStability Links LinkExplanation Donors
     Diagnostic NodeReport EdgeReport
 
     Spark fetch

@@ -175,6 +175,28 @@ RATINGS = Interactions(
 )
 
 
+@pytest.mark.parametrize("rule", ["jaccard", "same-label"])
+@pytest.mark.parametrize("keep", [0.0, 0.25])
+def test_donors_of_a_node_are_those_that_are_drawn(rule: str, keep: float) -> None:
+    """Shares in 4,000 draws; the largest of the standard errors is 0.8 %."""
+    club = datasets.load("karate")
+    model = NodeCopying(rule, keep=keep).fit(club)
+    of = {donor: p for donor, p, *_ in model.donors_of(34, 34).donors}
+    drawn = [model.draw_donors(rng=0, sample=number)[33] for number in range(4000)]
+    shares = np.bincount(drawn, minlength=34) / 4000
+    assert np.allclose([of.get(node, 0.0) for node in club.node_ids.tolist()], shares, atol=0.035)
+    assert sum(of.values()) == pytest.approx(1)
+    assert [row[2:] for row in model.donors_of(34, 40).donors if row[0] == 34] == [(17, 17)]
+
+
+def test_donors_of_users_are_users() -> None:
+    donors = NodeCopying().fit(datasets.load("library")).donors_of("reader 001", 3)
+    assert [donor[:6] for donor, *_ in donors.donors] == ["reader"] * 3
+    assert "donors of reader 001" in repr(donors)
+    with pytest.raises(InputError, match="node of donors_of must hold known ids; got 'x'"):
+        NodeCopying().fit(datasets.load("library")).donors_of("x")
+
+
 def test_the_edges_that_small_classes_lose() -> None:
     """Self-loops are dropped: e / n for e edges inside a class of n nodes; docs/model.md has 3.9 and 12."""
     club = datasets.load("karate")

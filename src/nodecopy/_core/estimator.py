@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from nodecopy._core.arrays import Array, csr_from_parts
-from nodecopy._core.checks import check_sequence, check_unpacked, open_archive, show
+from nodecopy._core.checks import check_sequence, check_unpacked, open_archive, show, type_name
 from nodecopy._core.files import PathLike, atomic_write, format_of, reading
 from nodecopy._core.imports import check_name, import_class, public_name
 from nodecopy.errors import InputError
@@ -27,6 +27,7 @@ PACKAGE, TREE, CSR_PARTS = "nodecopy", "tree", ("data", "indices", "indptr")
 NUMBERS = np.floating, np.integer, np.bool_
 NODE_BYTES = 2**12  # of an object in a tree, at most; a small file can hold a large tree
 MIN_MAPPED_BYTES = 2**24  # size from which arrays are mapped; smaller ones are read in milliseconds
+MAX_SHOWN = 200  # characters of a parameter in the text of an object; of longer ones, the type is shown
 ALIGNMENT, LOCAL_HEADER_BYTES, ZIP64_BYTES = 64, 30, 20
 PADDING_ID = 0xD935  # of an extra field, as Android's zipalign writes it
 
@@ -79,10 +80,11 @@ class Configurable:
 
     def __repr__(self) -> str:
         signature = inspect.signature(type(self)).parameters
+        texts = {name: (repr(value), value) for name, value in self.get_params(deep=False).items()}
         arguments = [
-            f"{name}={value!r}"
-            for name, value in self.get_params(deep=False).items()
-            if repr(value) != repr(signature[name].default)
+            f"{name}={text if len(text) < MAX_SHOWN or isinstance(value, Configurable) else type_name(value)}"
+            for name, (text, value) in texts.items()
+            if text != repr(signature[name].default)
         ]
         return f"{type(self).__name__}({', '.join(arguments)})"
 

@@ -186,7 +186,7 @@ def _has_repetitions(pairs: Ints, changes: list[str]) -> bool:
     return False
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Perturbation:
     """Flipped edges and features, in the order in which the attack flipped them.
 
@@ -396,7 +396,7 @@ class Perturbation:
     def __reduce__(self) -> tuple[Any, ...]:
         return Perturbation, tuple(getattr(self, entry.name) for entry in fields(self))
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         is_global = (self.owners == WHOLE_GRAPH).any()
         scope = "on the whole graph" if is_global else f"on {len(self.targets)} nodes"
         counts = f"{len(self.added)} edges added, {len(self.removed)} removed"

@@ -14,6 +14,7 @@ from nodecopy.copying.donors import NearestNeighbours as NearestNeighbours
 from nodecopy.copying.donors import SameLabel as SameLabel
 from nodecopy.copying.donors import Weighted as Weighted
 from nodecopy.copying.expectation import ExpectedAdjacency as ExpectedAdjacency
+from nodecopy.copying.model import Donors as Donors
 from nodecopy.copying.model import NodeCopying as NodeCopying
 from nodecopy.copying.model import choose_donors as choose_donors
 from nodecopy.copying.model import rank_donors as rank_donors

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -12,7 +12,16 @@ from numpy.random import SeedSequence
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from nodecopy._core.arrays import FloatArray, Floats, IntArray, Ints, Rows, check_positions, deduplicate
+from nodecopy._core.arrays import (
+    FloatArray,
+    Floats,
+    IntArray,
+    Ints,
+    Rows,
+    check_positions,
+    deduplicate,
+    find_positions,
+)
 from nodecopy._core.checks import (
     check_choice,
     check_indices,
@@ -22,7 +31,13 @@ from nodecopy._core.checks import (
     check_vector,
 )
 from nodecopy._core.imports import from_name
-from nodecopy._core.messages import log_decision, mute_data_warnings, mute_decisions, warn_about_data
+from nodecopy._core.messages import (
+    PrintedTable,
+    log_decision,
+    mute_data_warnings,
+    mute_decisions,
+    warn_about_data,
+)
 from nodecopy._core.random import (
     Key,
     Rng,
@@ -59,6 +74,42 @@ EXCHANGE_SEED = 0  # child of a sample's seed for the rotation of copied rows
 MAX_RANKED_NODES, MIN_RANKED_EDGES = 5000, 50  # of graphs whose donors are chosen by held-out edges
 HELD_OUT_SHARE, N_DONORS = 0.1, (10, 30, 100)  # of edges; numbers of nearest neighbours that are compared
 MAX_DISTINCT_WEIGHTS = 64  # distinct weights up to which the expectation under "maximum" is computed exactly
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Donors(PrintedTable):
+    """The most probable donors of a node, and what they have in common with it.
+
+    Attributes
+    ----------
+    node, n_neighbours
+        The node, a user for interactions, and the number of its neighbours.
+    donors
+        Of each donor its id, its probability, the number of its neighbours, and how many of them are also
+        neighbours of the node.
+
+    Examples
+    --------
+    >>> from nodecopy import NodeCopying, datasets
+    >>> NodeCopying("jaccard").fit(datasets.load("karate")).donors_of(1, 3)
+    donors of 1, which has 16 neighbours
+    donor  probability  neighbours  in common
+        1       0.2605          16         16
+        2       0.1013           9          7
+        4      0.07663           6          5
+    """
+
+    heads = ("donor", "probability", "neighbours", "in common")
+
+    node: Any
+    n_neighbours: int
+    donors: list[tuple[Any, float, int, int]]
+
+    def cells(self) -> list[list[Any]]:
+        return [[str(donor), *numbers] for donor, *numbers in self.donors]
+
+    def notes(self) -> tuple[list[str], list[str]]:
+        return [f"donors of {self.node}, which has {self.n_neighbours} neighbours"], []
 
 
 class NodeCopying(GraphModel[Data]):
@@ -170,6 +221,22 @@ class NodeCopying(GraphModel[Data]):
         self.check_fitted()
         check_integer(sample, "sample of draw_donors", low=0)
         return self._donors(sample_key(seed_sequence(rng), sample))
+
+    def donors_of(self, node: Any, k: int = 10) -> Donors:
+        """Return the ``k`` most probable donors of a node, or of a user, given by id."""
+        data = self.check_fitted()
+        check_integer(k, "k of donors_of", low=1)
+        ids = data.user_ids if isinstance(data, Interactions) else data.node_ids
+        own = int(find_positions(np.array([node], ids.dtype), ids, "node of donors_of")[0])
+        means, row_of = self.distribution_.mean_rows(sparse.eye_array(len(ids), format="csr"))
+        p = (1 - self.keep_) * means[[row_of[own]]].toarray()[0]
+        p[own] += self.keep_
+        best = np.argsort(-p, kind="stable")[:k]
+        rows = data.rows.csr.astype(bool)
+        common = (rows[best].astype(int) @ rows[[own]].astype(int).T).toarray().ravel()
+        columns = (ids[best], p[best], data.rows.degrees[best], common)
+        donors = zip(*(column.tolist() for column in columns), strict=True)
+        return Donors(node, int(data.rows.degrees[own]), [row for row in donors if row[1] > 0])
 
     def copy(self, donors: ArrayLike, *, rng: Rng = None, sample: int = 0) -> Data:
         """Return the sample for given donors.

@@ -24,7 +24,7 @@ from nodecopy._core.messages import (
 from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy.copying.networks import annotate
 from nodecopy.errors import InputError
-from nodecopy.inference.diagnosis import Diagnostic, diagnose, next_model
+from nodecopy.inference.diagnosis import Diagnostic, advise, diagnose, next_model
 from nodecopy.inference.resampling import CALIBRATION_SEED, MODELS, collect_values, start_sampling
 from nodecopy.inference.statistics import Floats, Statistic, prepare_measure
 from nodecopy.inference.validity import MAX_ENTRIES, N_CHECKED, Validity, calibrate, check_validity
@@ -174,7 +174,7 @@ def bootstrap(
         check = check_validity(observed, [draw(number) for number in range(min(n, N_CHECKED))])
         if check.is_doubtful:
             other = next_model(sampler)
-            problems.append(Diagnostic(None, f"{check}. Use the model {other!r}.", other))
+            problems.append(Diagnostic(None, f"{check}. {advise(other)}", other))
     n_needed = int(np.ceil(2 / (1 - confidence) - 1 - 1e-6))  # for both quantiles; less rounding
     if method != "normal" and n < n_needed:
         text = f"{n} samples are too few for intervals with a confidence of {confidence:g}."

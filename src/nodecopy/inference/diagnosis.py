@@ -60,6 +60,11 @@ def next_model(sampler: Sampler) -> str:
     return names[place % len(names)]
 
 
+def advise(other: str) -> str:
+    """Return advice to use another model."""
+    return f"Use the model {other!r}, or 'auto' to try all."
+
+
 def diagnose(
     sampler: Sampler, estimates: Sequence[Estimate], values: Samples, sample: Graph | None = None
 ) -> list[Diagnostic]:
@@ -108,7 +113,7 @@ def _diagnose_sampler(sampler: Sampler, copying: NodeCopying[Any] | None, other:
     elif (share := few_donors_share(copying)) > MAX_SHARE_WITH_FEW:
         yield (
             f"{share:.0%} of the ends of edges are at nodes with fewer than {MIN_DONORS:g} donors "
-            f"(themselves included), so that standard errors are too small. Use the model {other!r}."
+            f"(themselves included), so that standard errors are too small. {advise(other)}"
         )
     else:
         ratio = donor_variance_ratio(copying)
@@ -118,7 +123,7 @@ def _diagnose_sampler(sampler: Sampler, copying: NodeCopying[Any] | None, other:
         yield (
             f"the degrees of a node's donors vary {reason} than chance explains, so that the standard error "
             f"of the number of edges is too {side}, by a factor of about {((1 + ratio) / 2) ** 0.5:.2g}, and "
-            f"others may be, too. Use the model {other!r}."
+            f"others may be, too. {advise(other)}"
         )
 
 
@@ -157,12 +162,9 @@ def _diagnose_values(estimate: Estimate, rows: FloatArray, other: str) -> Iterat
         yield Diagnostic(name, f"{name} is undefined in {n_undefined} samples, so there is no interval.")
     elif is_far:
         text = f"{moved} {estimate.bias:.3g}, more than {MAX_SHIFT:g} standard errors: the samples do not "
-        yield Diagnostic(name, f"{text}represent it. Use the model {other!r}.", other)
+        yield Diagnostic(name, f"{text}represent it. {advise(other)}", other)
     elif is_constant:
-        text = (
-            f"{name} is the same in all samples, so that its interval has no width. Use the model {other!r}."
-        )
-        yield Diagnostic(name, text, other)
+        yield Diagnostic(name, f"{name} is the same in all samples, so that its interval has no width.")
     if name in EXTREMES and np.isfinite(error).any():
         yield Diagnostic(name, f"{name} depends on few nodes, so that {COVERS_LESS}")
 

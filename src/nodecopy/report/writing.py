@@ -80,9 +80,11 @@ def write_report(
 
     Examples
     --------
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
     >>> from nodecopy import datasets
     >>> from nodecopy.report import write_report
-    >>> write_report(datasets.load("karate"), "karate.html", without=["links"], n_samples=5)
+    >>> write_report(datasets.load("karate"), Path(mkdtemp()) / "club.html", without=["links"], n_samples=5)
     """
     read = convert_data(data, "data")
     for part in without:
