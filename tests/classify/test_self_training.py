@@ -100,7 +100,7 @@ def test_classes_are_balanced_more_the_fewer_labels_there_are() -> None:
         ({"base": "ggcn"}, "base of SelfTraining must be one of .*; got 'ggcn'. Did you mean gcn"),
         ({"base": 3}, "base of SelfTraining must be a classifier"),
         ({"base": GCN(), "features": "none"}, "features of SelfTraining must be left out if a base is given"),
-        ({"class_weight": "f2"}, "class_weight of SelfTraining must be one of"),
+        ({"class_weight": "f2"}, "class_weight of SelfTraining must be .f1., or a mapping"),
         ({"class_weight": {"ash": 0}}, "class_weight of SelfTraining must be"),
         ({"class_weight": {"elm": 2}}, "class_weight of SelfTraining must hold weights of classes, .*'elm'"),
     ],

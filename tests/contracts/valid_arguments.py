@@ -73,6 +73,7 @@ def own_arguments() -> dict[str, dict[str, Any]]:
     from nodecopy.classify import GCN, Trial
     from nodecopy.edge_tables import DuckDB, SameLabelTable
     from nodecopy.recommend import BPRMF, EASE, ItemKNN
+    from nodecopy.report.writing import PARTS
 
     shared = shared_arguments()
     graph, log = shared["graph"], shared["interactions"]
@@ -89,6 +90,7 @@ def own_arguments() -> dict[str, dict[str, Any]]:
         "from_igraph": {"network": igraph.Graph.Ring(5)},
         "from_pyg": {"data": ring},
         "load": {"path": "model.npz"},
+        "write_report": {"path": "page.html", "without": PARTS, "n_samples": 1},
         "read_graph": {"path": "graph.npz"},
         "read_interactions": {"path": "log.csv"},
         "read_contacts": {"path": "contacts.csv"},

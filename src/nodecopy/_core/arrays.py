@@ -398,6 +398,14 @@ def find_positions(values: Array, ids: Array, name: str, *hints: Any) -> Ints:
     return positions
 
 
+def find_ids(given: Any, ids: Array, name: str) -> Ints:
+    """Return the position of each given id; ids of different types are compared as text."""
+    values = check_ids(given, name)
+    if values.dtype.kind != ids.dtype.kind:
+        values, ids = values.astype(str), ids.astype(str)
+    return find_positions(values, ids, name)
+
+
 def contains(ids: Array, values: Array) -> Bools:
     """Return which values are among ids."""
     narrow = _narrow(values, ids)

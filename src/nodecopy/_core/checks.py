@@ -19,6 +19,7 @@ from nodecopy.errors import InputError
 
 MAX_SHOWN = 100  # longer values are not shown in messages
 MAX_COUNT = 2**31 - 1  # the largest number of epochs, neighbours, ... where no other limit is known
+SMALL = 1e-200  # a limit below it stands for 0, which is not allowed
 SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -43,7 +44,8 @@ def check_real(value: Any, name: str, *, low: float = -math.inf, high: float = m
         return float(value)
     allowed = f"a number between {low:g} and {high:g}"
     if high == math.inf:
-        allowed = "a finite number" if low == -math.inf else f"a number of at least {low:g}"
+        bound = "above 0" if 0 < low < SMALL else f"of at least {low:g}"
+        allowed = "a finite number" if low == -math.inf else f"a number {bound}"
     raise InputError(name, f"must be {allowed}; got {show(value)}.")
 
 

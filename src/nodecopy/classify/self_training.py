@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from nodecopy._core.arrays import as_matrix
-from nodecopy._core.checks import check_choice, check_integer, check_mapping, check_real, list_names, show
+from nodecopy._core.checks import check_integer, check_mapping, check_real, list_names, show
 from nodecopy._core.linalg import one_blas_thread
 from nodecopy._core.messages import log_decision, log_decisions_once, mute_decisions, warn_about_data
 from nodecopy._core.parallel import track
@@ -166,12 +166,10 @@ class SelfTraining(Classifier):
         """Check everything before anything is trained; return the base that was given, if any."""
         check_integer(self.n_rounds, "n_rounds of SelfTraining", low=0, high=MAX_ROUNDS - 1)
         check_device(self.device)
-        if isinstance(self.class_weight, Mapping):
-            allowed = "a mapping from labels to weights, or 'f1'"
+        if self.class_weight not in (None, "f1"):
+            allowed = "'f1', or a mapping from labels to weights such as {'fraud': 5}"
             for weight in check_mapping(self.class_weight, "class_weight of SelfTraining", allowed).values():
                 check_real(weight, "class_weight of SelfTraining", low=TINY)
-        elif self.class_weight is not None:
-            check_choice(self.class_weight, "class_weight of SelfTraining", ("f1",))
         if self.base is None:
             return None
         base = wrap_factory(self.base, self.device, "SelfTraining")

@@ -20,7 +20,7 @@ from nodecopy._core.arrays import (
     Rows,
     check_positions,
     deduplicate,
-    find_positions,
+    find_ids,
 )
 from nodecopy._core.checks import (
     check_choice,
@@ -227,7 +227,7 @@ class NodeCopying(GraphModel[Data]):
         data = self.check_fitted()
         check_integer(k, "k of donors_of", low=1)
         ids = data.user_ids if isinstance(data, Interactions) else data.node_ids
-        own = int(find_positions(np.array([node], ids.dtype), ids, "node of donors_of")[0])
+        (own,) = find_ids([node], ids, "node of donors_of")
         means, row_of = self.distribution_.mean_rows(sparse.eye_array(len(ids), format="csr"))
         p = (1 - self.keep_) * means[[row_of[own]]].toarray()[0]
         p[own] += self.keep_

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy._core.arrays import find_positions
+from nodecopy._core.arrays import find_ids
 from nodecopy._core.axes import create_axes
 from nodecopy._core.checks import check_integer, show
 from nodecopy._core.imports import import_optional
@@ -156,7 +156,7 @@ class CommunityStability(PrintedTable):
 
     def pair_share(self, first: Any, second: Any) -> float:
         """Return the share of samples in which two nodes, given by id, are together."""
-        i, j = find_positions(np.array([first, second], self.node_ids.dtype), self.node_ids, "pair_share")
+        i, j = find_ids([first, second], self.node_ids, "pair_share")
         return float((self.memberships[:, i] == self.memberships[:, j]).mean())
 
     def to_pandas(self) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -219,7 +220,8 @@ def _convert(data: Any, weight: str | None, directed: bool | None, name: str) ->
         converted = ConvertedGraph(merge_directions(whole, directed or False, file=name))
     else:
         others = "of NetworkX, igraph or PyTorch Geometric, a SciPy sparse matrix or a data frame of edges"
-        raise InputError(name, f"must be a Graph, or a graph {others}; got {type_name(data)}.")
+        files = " read_graph reads files." if isinstance(data, str | PathLike) else ""
+        raise InputError(name, f"must be a Graph, or a graph {others}; got {type_name(data)}.{files}")
     if weight is not None and weight not in converted.edge_names:
         names = ", ".join(converted.edge_names) or "none"
         raise InputError("weight", f"must name an edge attribute; got {weight!r}, where there are {names}.")

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import expit, logit
 
-from nodecopy._core.arrays import Array, IntArray, Rows, check_ids, check_row_data, find_positions
+from nodecopy._core.arrays import Array, IntArray, Rows, check_row_data, find_ids
 from nodecopy._core.checks import (
     as_array,
     check_finite,
@@ -385,7 +385,8 @@ class LinkPredictor(Saveable):
             if given.ndim != 2 or given.shape[1] != 2:
                 got = f"got shape {given.shape}"
                 raise InputError("pairs", f"must be two columns of ids, the ends of each pair; {got}.")
-            first, second = map(_find_positions, given.T, self._ids())
+            pairs_of_ids = zip(given.T, self._ids(), strict=True)
+            first, second = (find_ids(column, ids, "pairs") for column, ids in pairs_of_ids)
         second = second + self._links.start
         if (first == second).any():
             raise InputError("pairs", "must hold two different nodes each; got a node with itself.")
@@ -537,14 +538,6 @@ def _check_confidence(
         raise InputError(name, f"must be counts of looks in which the edge was seen; {got}.")
     confidence = confidence if n_looks is None else (confidence + 1) / (n_looks + 2)
     return np.clip(confidence, DAMPING, 1 - DAMPING)
-
-
-def _find_positions(values: Array, ids: Array) -> IntArray:
-    """Return the positions of ids; those of different types are compared as text."""
-    given = check_ids(values, "pairs")
-    if given.dtype.kind != ids.dtype.kind:
-        given, ids = given.astype(str), ids.astype(str)
-    return find_positions(given, ids, "pairs")
 
 
 def _count(value: Any, name: str, n_edges: int) -> int:

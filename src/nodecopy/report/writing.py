@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import SeedSequence
 
 from nodecopy._core.arrays import Array, Ints
-from nodecopy._core.checks import check_choice, check_integer
+from nodecopy._core.checks import check_choice, check_integer, check_path, check_sequence, check_text
 from nodecopy._core.files import PathLike
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import log_decision, mute_data_warnings
@@ -87,7 +87,9 @@ def write_report(
     >>> write_report(datasets.load("karate"), Path(mkdtemp()) / "club.html", without=["links"], n_samples=5)
     """
     read = convert_data(data, "data")
-    for part in without:
+    check_path(path, "path")
+    check_text(title, "title")
+    for part in check_sequence(without, "without", "a list of parts"):
         check_choice(part, "without", PARTS)
     check_integer(seed, "seed", low=0, high=math.inf)
     if isinstance(read, Interactions):
