@@ -93,7 +93,6 @@ def own_arguments() -> dict[str, dict[str, Any]]:
         "read_interactions": {"path": "log.csv"},
         "read_contacts": {"path": "contacts.csv"},
         "read_feature_graph": {"features": "features.csv"},
-        "with_elliptic_features": {"path": "elliptic.csv"},
         "write_interactions": {"path": "out.csv"},
         "time_split": {"interactions": timed},
         "last_item_split": {"interactions": timed},

@@ -12,7 +12,6 @@ from nodecopy.datasets.catalogue import load as load
 from nodecopy.datasets.catalogue import load_split as load_split
 from nodecopy.datasets.catalogue import names as names
 from nodecopy.datasets.catalogue import verify as verify
-from nodecopy.datasets.readers import with_elliptic_features as with_elliptic_features
 from nodecopy.datasets.splits import HeldOutUsers as HeldOutUsers
 from nodecopy.datasets.splits import Split as Split
 from nodecopy.datasets.splits import UserSplit as UserSplit

@@ -46,6 +46,7 @@ from nodecopy.nn.training import AdamStepper, check_device
 Loss = Callable[[Tensor], Tensor]
 SAMPLERS = ["raw", "calibrated", "corrected"]
 WEIGHTS_SEED, NOISE_SEED, DECODER_SEED, PAIRS_SEED = range(4)  # children of the seed of a fit
+N_DECODER_HIDDEN = 32  # width of the hidden layer of the decoder of Graphite
 HALF_ROOT = 0.5**0.5  # vectors scaled by it have inner products of half the size
 
 
@@ -285,8 +286,6 @@ class Graphite(GraphAutoencoder):
 
     Parameters
     ----------
-    n_decoder_hidden
-        Width of the hidden layer of the decoder.
     feedback
         Weight of the decoder's update, the autoregressive scalar of the authors; 0 gives the VGAE.
 
@@ -300,21 +299,18 @@ class Graphite(GraphAutoencoder):
 
     _n_heads = 2
 
-    n_decoder_hidden: int = 32
     feedback: float = 0.5
-    _limits: ClassVar = {"n_decoder_hidden": 1, "feedback": (0.0, 1.0)}
+    _limits: ClassVar = {"feedback": (0.0, 1.0)}
 
     def _build_decoder(self, graph: Graph, features: SparseStack, rng: Generator) -> Decoder:
-        return FeedbackDecoder(features, self.n_latent, self.n_decoder_hidden, self.feedback, rng)
+        return FeedbackDecoder(features, self.n_latent, self.feedback, rng)
 
 
 class FeedbackDecoder(Decoder):
     """The decoder of :class:`Graphite`."""
 
-    def __init__(
-        self, features: SparseStack, n_latent: int, n_hidden: int, feedback: float, rng: Generator
-    ) -> None:
-        self.features, self.feedback = features, feedback
+    def __init__(self, features: SparseStack, n_latent: int, feedback: float, rng: Generator) -> None:
+        self.features, self.feedback, n_hidden = features, feedback, N_DECODER_HIDDEN
         shapes = (features.shape[2], n_hidden), (n_latent, n_hidden), (n_hidden, n_latent)
         self.weights = [draw_glorot([rng], rows, columns, features.device) for rows, columns in shapes]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -18,13 +18,12 @@ from scipy import sparse
 from torch import Tensor
 from torch.nn.functional import leaky_relu, softplus
 
-from nodecopy._core.checks import check_integer, show
-from nodecopy.errors import InputError
 from nodecopy.generators.autoencoders import Decoder, GraphAutoencoder, Loss, PresenceLoss, draw_normal
 from nodecopy.graph import Graph
 from nodecopy.nn.networks import MAX_DROPOUT, NEGATIVE_SLOPE, SparseStack, TrainingConfig, draw_glorot
 
 TEMPERATURE, PRIOR_TEMPERATURE = 1.0, 0.5  # temperatures of the relaxed memberships and of their prior
+DECODER_WIDTHS = (32, 16)  # of the two layers that turn memberships into f
 UNIFORM_MARGIN = 1e-4  # distance of uniform numbers from 0 and 1, for moderate logits
 
 
@@ -40,14 +39,10 @@ class DGLFRMB(GraphAutoencoder):
     ----------
     n_hidden, n_latent
         Widths of the hidden layer and of the memberships, the largest number of communities.
-    decoder_widths
-        Widths of the two layers that turn memberships into f.
     alpha
         Parameter of the prior Beta(alpha, 1): the expected number of communities of a node.
     n_epochs, learning_rate, dropout
         Epochs and learning rate of Adam, and the dropout rate of the encoder.
-    reconstruct_features
-        Whether memberships are trained to reconstruct the features too.
     sampler, balanced, device
         As in :class:`.GAE`.
 
@@ -76,22 +71,18 @@ class DGLFRMB(GraphAutoencoder):
     n_latent: int = 100
     n_epochs: int = 1000
     pairs: str = field(default="all", init=False)
-    decoder_widths: tuple[int, int] = (32, 16)
     alpha: float = 50.0
     dropout: float = 0.5
-    reconstruct_features: bool = True
     _limits: ClassVar = {"alpha": (1e-30, 1e30), "dropout": (0.0, MAX_DROPOUT)}
 
     def _encoder_config(self) -> TrainingConfig:
         return TrainingConfig(n_hidden=self.n_hidden, dropout=self.dropout, activation="leaky")
 
     def _build_decoder(self, graph: Graph, features: SparseStack, rng: Generator) -> Decoder:
-        targets: Any = None
-        if self.reconstruct_features and graph.features is not None:
-            targets = sparse.csr_array(graph.features)
-            targets = targets if targets.count_nonzero() else None
-        device = features.device
-        return CommunityDecoder(self.n_latent, self.decoder_widths, self.alpha, targets, rng, device)
+        targets = None if graph.features is None else sparse.csr_array(graph.features)
+        if targets is not None and not targets.count_nonzero():
+            targets = None
+        return CommunityDecoder(self.n_latent, self.alpha, targets, rng, features.device)
 
     def _embed(self, encoded: Tensor, decoder: CommunityDecoder) -> Tensor:
         logits, *heads = encoded.chunk(self._n_heads, dim=1)
@@ -112,14 +103,6 @@ class DGLFRMB(GraphAutoencoder):
             return decoder.loss(z, pair_loss) + divergence
         strengths, of_strengths = draw_normal(encoded[:, self.n_latent :], noise)
         return decoder.loss(z * strengths, pair_loss) + divergence + of_strengths / n_nodes
-
-    def _check(self) -> torch.device:
-        widths, name = self.decoder_widths, f"decoder_widths of {type(self).__name__}"
-        if not isinstance(widths, tuple) or len(widths) != 2:
-            raise InputError(name, f"must be a tuple of two integers; got {show(widths)}.")
-        for width in widths:
-            check_integer(width, name, low=1)
-        return super()._check()
 
 
 class DGLFRM(DGLFRMB):
@@ -145,13 +128,12 @@ class CommunityDecoder(Decoder):
     def __init__(
         self,
         n_latent: int,
-        widths: tuple[int, int],
         alpha: float,
         features: sparse.csr_array | None,
         rng: Generator,
         device: torch.device,
     ) -> None:
-        shapes = [(n_latent, widths[0]), widths]
+        shapes = [(n_latent, DECODER_WIDTHS[0]), DECODER_WIDTHS]
         if features is not None:
             shapes.append((n_latent, features.shape[1]))
         self.layers = [draw_glorot([rng], *shape, device) for shape in shapes]
