@@ -49,9 +49,9 @@ def test_it_is_the_regression_of_scikit_learn_on_propagated_features() -> None:
 def test_trials_on_one_graph_share_their_embeddings(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Any] = []
 
-    def train(features: Any, *others: Any, **options: Any) -> Any:
+    def train(features: Any, *others: Any) -> Any:
         calls.append(features)
-        return train_infomax(features, *others, **options)
+        return train_infomax(features, *others)
 
     monkeypatch.setattr(regressions, "train_infomax", train)
     graph, other = planted_graph(), planted_graph()
@@ -203,7 +203,7 @@ def test_the_loss_is_that_of_pytorch_geometric() -> None:
 def train_layer(**changes: Any) -> tuple[Any, int]:
     options: dict[str, Any] = {"n_hidden": 8, "learning_rate": 0.01, "n_epochs": 50, "patience": 50}
     rng = np.random.default_rng(0)
-    weights, *_, n_epochs = train_infomax(*matrices(), **options | changes, rng=rng, device=CPU)
+    weights, *_, n_epochs = train_infomax(*matrices(), DGI(**options | changes), rng, CPU)
     return weights, n_epochs
 
 

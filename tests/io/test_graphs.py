@@ -442,8 +442,6 @@ def test_windows_by_duration_and_by_number(write: Write, caplog: pytest.LogCaptu
     }
     assert windows[0.0].adjacency.sum() == 8  # the sum of the weights
     assert "contacts of a node with itself: 1" in caplog.text
-    halves = read_contacts(path, n_windows=2, directed=True)
-    assert [graph.n_edges for graph in halves.values()] == [2, 2]
     numbered = write("days.csv", "source,target,day\na,b,1\nb,c,1\na,c,1\na,b,2\nb,c,2\na,c,2\n")
     assert [graph.n_edges for graph in read_contacts(numbered).values()] == [3, 3]
     weeks = write(
@@ -461,7 +459,6 @@ def test_windows_by_duration_and_by_number(write: Write, caplog: pytest.LogCaptu
         ("source,target,time\na,b,20\nb,c,40\n", {}, "window must be given, in the unit of times"),
         ("source,target,time\na,b,20\n", {"window": "1 day"}, "window must be a number, or for dates"),
         ("source,target,date\na,b,2024-01-01\n", {"window": "1 month"}, "or for dates .* got '1 month'"),
-        ("source,target,date\na,b,2024-01-01\n", {"window": 1, "n_windows": 2}, "must be left out"),
         ("source,target,date\na,b,\n", {}, "time must be a column with a time in some rows"),
         ("source,target,date\na,a,2024-01-01\n", {}, "must have contacts between different nodes"),
     ],

@@ -17,7 +17,7 @@ from nodecopy import Interactions
 from nodecopy.errors import InputError
 from nodecopy.recommend import BPRMF, EASE, MGCCF, EnsembleBPR, LightGCN, Recommender, SampledGraphBPR
 from nodecopy.recommend.baselines import above_threshold
-from nodecopy.recommend.bpr import WEIGHTS, NegativeSampler, forbid_likely_pairs, validation_recall
+from nodecopy.recommend.bpr import (SIMILARITY_DEGREE, WEIGHTS, NegativeSampler, forbid_likely_pairs, validation_recall)
 from tests.contracts.recommenders import RecommenderContract, share_of_own_group, tastes
 from tests.strategies import matrices
 
@@ -119,7 +119,6 @@ def test_diverging_training() -> None:
         (EnsembleBPR(EASE()), r"base of EnsembleBPR must be a network such as LightGCN\(\); got EASE"),  # type: ignore[arg-type]
         (EnsembleBPR(LightGCN(n_layers=0)), "n_layers of LightGCN must be"),
         (EnsembleBPR(LightGCN(), donors="same"), "donors of NodeCopying must be one of"),
-        (SampledGraphBPR(LightGCN(), thresholds=()), "thresholds of SampledGraphBPR must hold at least one"),
         (SampledGraphBPR(LightGCN()), "threshold of SampledGraphBPR must be given if there is no validation"),
     ],
 )
@@ -159,7 +158,7 @@ def test_embeddings_are_means_of_powers(n_layers: int) -> None:
 
 def test_embeddings_of_mgccf_by_its_equations() -> None:
     log = tastes()
-    model = MGCCF(n_factors=8, n_epochs=4, batch_size=64, n_layers=2, similarity_degree=4.0)
+    model = MGCCF(n_factors=8, n_epochs=4, batch_size=64, n_layers=2)
     fitted = model.fit(log, rng=0)
     weights = {name: weight.astype(float) for name, weight in fitted.weights_.items()}
     A = log.matrix.toarray().astype(float)
@@ -174,7 +173,7 @@ def test_embeddings_of_mgccf_by_its_equations() -> None:
         n = [np.tanh(mean(sides[s], h[1 - s]) @ weights[f"neighbour.{2 * layer + s}"]) for s in (0, 1)]
         h = [np.tanh(np.hstack([h[s], n[s]]) @ weights[f"combine.{2 * layer + s}"]) for s in (0, 1)]
     for side in (0, 1):
-        similar = above_threshold(sparse.csr_array(sides[side]), 4.0).toarray()
+        similar = above_threshold(sparse.csr_array(sides[side]), SIMILARITY_DEGREE).toarray()
         z = np.tanh(mean(similar, e[side]) @ weights[f"similar.{side}"])
         s = np.tanh(e[side] @ weights[f"skip.{side}"])
         np.testing.assert_allclose(fitted.embed()[side], h[side] + z + s, atol=1e-5)

@@ -13,7 +13,7 @@ import nodecopy
 from nodecopy import Interactions, Jaccard, NodeCopying
 from nodecopy._core.random import child, seed_sequence
 from nodecopy.recommend import EnsembleBPR, LightGCN, SampledGraphBPR, bpr
-from nodecopy.recommend.bpr import GRAPHS, NETWORK, NegativeSampler
+from nodecopy.recommend.bpr import GRAPHS, NETWORK, THRESHOLDS, NegativeSampler
 from tests.contracts.recommenders import tastes
 
 SHORT: dict[str, Any] = {"n_factors": 8, "n_epochs": 4, "batch_size": 64, "learning_rate": 0.02}
@@ -105,10 +105,9 @@ def test_the_threshold_is_chosen_on_validation() -> None:
     log = tastes()
     draws = np.random.default_rng(1)
     validation = log.with_rows(Interactions(draws.random((60, 24)) < 0.1).rows).difference(log)
-    thresholds = (0.1, 0.3, 0.6)
-    chosen = SampledGraphBPR(LightGCN(**SHORT), thresholds=thresholds).fit(log, validation=validation, rng=0)
+    chosen = SampledGraphBPR(LightGCN(**SHORT)).fit(log, validation=validation, rng=0)
     recalls, scores = {}, {}
-    for threshold in thresholds:
+    for threshold in THRESHOLDS:
         model = SampledGraphBPR(LightGCN(**SHORT), threshold=threshold)
         model.fit(log, validation=validation, rng=0)
         recalls[threshold] = model.evaluate(validation, metrics=["recall@20"])["recall@20"]

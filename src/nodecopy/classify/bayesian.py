@@ -138,6 +138,3 @@ class BayesianGCN(BatchClassifier):
             samples = model.sample_many(n_graphs, rng=seed, workers=workers)
             adjacencies += [scaling.apply(sample.adjacency) for sample in samples]
         return adjacencies
-
-    def network_device(self) -> str:
-        return self._build_base().network_device()

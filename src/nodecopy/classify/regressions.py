@@ -308,19 +308,17 @@ class InfomaxEmbedding(Embedding):
         check_features(graph)
         scaling = FeatureScaling.fit(graph.features, settings.features, encoder=graph.feature_encoder)
         weight_scaling = WeightScaling.fit(graph.adjacency, settings.weights)
-        names = ("n_hidden", "learning_rate", "n_epochs", "patience")
-        training = {name: getattr(settings, name) for name in names}
+        sizes = settings.n_hidden, settings.learning_rate, settings.n_epochs, settings.patience
 
         def train() -> tuple[InfomaxEmbedding, NDArray[np.float32]]:
             rng = generator(child(trial.rng, ClassifierSeeds.NETWORKS) if seed is None else seed)
             features, matrix = Embedding(scaling, weight_scaling).scale(graph)
-            weights = train_infomax(features, matrix, rng=rng, device=device, **training)
-            trained = cls(scaling, weight_scaling, *weights)
+            trained = cls(scaling, weight_scaling, *train_infomax(features, matrix, settings, rng, device))
             return trained, trained.apply(graph)
 
         if seed is None:
             return train()
-        key = (int(seed), scaling.kind, weight_scaling.kind, str(device), *training.items())
+        key = (int(seed), scaling.kind, weight_scaling.kind, str(device), *sizes)
         return _RECENT_EMBEDDINGS.find(graph, key, train)
 
     def apply(self, graph: Graph) -> NDArray[np.float32]:
@@ -446,29 +444,21 @@ class Infomax:
 
 
 def train_infomax(
-    features: sparse.csr_array,
-    matrix: sparse.csr_array,
-    *,
-    n_hidden: int,
-    learning_rate: float,
-    n_epochs: int,
-    patience: int,
-    rng: Generator,
-    device: torch.device,
+    features: sparse.csr_array, matrix: sparse.csr_array, settings: DGI, rng: Generator, device: torch.device
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], int]:
     """Return the layer of the epoch with the lowest loss, and the number of epochs that were trained."""
-    with choose_threads(features.shape[0] * n_hidden, device):
-        model = Infomax(features, matrix, n_hidden, rng, device)
-        optimiser = torch.optim.Adam(model.parameters, lr=learning_rate)
+    with choose_threads(features.shape[0] * settings.n_hidden, device):
+        model = Infomax(features, matrix, settings.n_hidden, rng, device)
+        optimiser = torch.optim.Adam(model.parameters, lr=settings.learning_rate)
         lowest, best_epoch, epoch = np.inf, 0, 0
         best = [parameter.detach().clone() for parameter in model.parameters]
-        for epoch in range(1, n_epochs + 1):
+        for epoch in range(1, settings.n_epochs + 1):
             loss = model.loss(torch.from_numpy(rng.permutation(features.shape[0])).to(device))
             value = loss.item()
             if value < lowest:
                 lowest, best_epoch = value, epoch
                 best = [parameter.detach().clone() for parameter in model.parameters]
-            elif epoch - best_epoch >= patience:
+            elif epoch - best_epoch >= settings.patience:
                 break
             optimiser.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn.functional import log_softmax
 
 from nodecopy._core.arrays import as_matrix
-from nodecopy._core.checks import check_real, check_settings, show
+from nodecopy._core.checks import check_settings, show
 from nodecopy._core.random import child
 from nodecopy.classify.base import ClassifierSeeds, Trial
 from nodecopy.classify.networks import ANY_DATA, GCN, BatchClassifier, TrainingBatch
@@ -23,6 +23,8 @@ from nodecopy.errors import InputError
 from nodecopy.features.scaling import is_sparse_counts
 from nodecopy.nn.networks import Networks, SparseStack, propagation_matrix
 from nodecopy.nn.training import Targets, stack_matrices
+
+WITHIN, ACROSS = 0.9, 0.1  # probabilities of an edge between nodes of the same class, and of different ones
 
 
 @dataclass(eq=False, repr=False)
@@ -32,17 +34,13 @@ class SBMGCN(BatchClassifier):
     A perceptron p(Y | X) draws labels from features, a stochastic block model p(G | Y) draws edges between
     them, and a GCN q(Y | X, G) approximates the posterior of the labels. Both networks minimise
 
-        - E_q[log p(G | Y)] - E_q[log p(Y | X)] - H(q) + weight * (cross-entropy of q on training labels)
+        - E_q[log p(G | Y)] - E_q[log p(Y | X)] - H(q) + (cross-entropy of q on training labels)
 
-    where training labels are certain under q. Predictions are those of q.
+    where training labels are certain under q. The probability of an edge is 0.9 between nodes of the same
+    class and 0.1 between others, as in the authors' code. Predictions are those of q.
 
     Parameters
     ----------
-    within, across
-        Probability of an edge between nodes of the same class and of different classes; fixed, as in the
-        authors' code.
-    weight
-        Weight of the last term (the paper's lambda).
     objective
         ``"paper"``: as above. ``"authors"``: their code, in which labels that generate edges come from the
         perceptron instead of q, the entropy has the opposite sign, and expectations are divided by the number
@@ -71,27 +69,17 @@ class SBMGCN(BatchClassifier):
     True
     """
 
-    within: float = 0.9
-    across: float = 0.1
     _: KW_ONLY
-    weight: float = 1.0
     objective: str = "paper"
     base: GCN | None = None
     device: str = "cpu"
 
     def build_batch(self, trials: Sequence[Trial], *, keep_networks: bool = False) -> TrainingBatch:
-        for name in ("within", "across"):
-            chance = check_real(getattr(self, name), f"{name} of SBMGCN", low=0.0, high=1.0)
-            if chance in (0.0, 1.0):
-                raise InputError(f"{name} of SBMGCN", f"must lie strictly between 0 and 1; got {chance:g}.")
-        check_settings(self, weight=0.0, objective=["paper", "authors"])
+        check_settings(self, objective=["paper", "authors"])
         if self.base is not None and not isinstance(self.base, GCN):
             raise InputError("base of SBMGCN", f"must be GCN(); got {show(self.base)}.")
         base = GCN(preset="g3nn", **ANY_DATA, device=self.device) if self.base is None else self.base
         return GenerativeBatch(self, base, trials, keep_networks)
-
-    def network_device(self) -> str:
-        return self.device if self.base is None else self.base.device
 
 
 class GenerativeBatch(TrainingBatch):
@@ -163,18 +151,17 @@ class GenerativeObjective:
         cross_entropy = self._mean_unlabelled(-(q * log_p).sum(dim=2))
         entropy = self._mean_unlabelled(-(q * log_q).sum(dim=2))
         discriminative = self.targets.losses(posterior.gather(1, self.rows))
-        labelled = self.targets.losses(prior.gather(1, self.rows)) + self.classifier.weight * discriminative
+        labelled = self.targets.losses(prior.gather(1, self.rows)) + discriminative
         if self.classifier.objective == "paper":
             return self._edge_loss(q) + cross_entropy - entropy + labelled
         return (self._edge_loss(log_p.exp()) + cross_entropy + entropy) / q.shape[2] + labelled
 
     def _edge_loss(self, q: Tensor) -> Tensor:
         """Return - E[log p(G | Y)] up to a constant: means over edges and over all pairs of nodes."""
-        within, across = self.classifier.within, self.classifier.across
         clamped = self.labels + self.unlabelled[:, :, None] * q
         same_on_edges = ((self.edges @ clamped) * clamped).sum(dim=(1, 2)) / self.n_edges
         same = clamped.mean(dim=1).square().sum(dim=1)
-        return -same_on_edges * math.log(within / across) - same * math.log((1 - within) / (1 - across))
+        return -same_on_edges * math.log(WITHIN / ACROSS) - same * math.log((1 - WITHIN) / (1 - ACROSS))
 
     def _mean_unlabelled(self, values: Tensor) -> Tensor:
         return (values * self.unlabelled).sum(dim=1) / self.unlabelled.sum(dim=1).clamp(min=1)

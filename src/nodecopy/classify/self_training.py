@@ -210,9 +210,6 @@ class SelfTraining(Classifier):
         is_vote = self.base is None and digest_graph(graph) == self.observed_
         return self.prediction_ if is_vote else other
 
-    def network_device(self) -> str:
-        return self.base.network_device() if isinstance(self.base, Classifier) else self.device
-
     def log_choices(self) -> None:
         details, rounds = self.prediction_.details, f"of {self.n_rounds}"
         self._warn_if_a_class_has_died_out()

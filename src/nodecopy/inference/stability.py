@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy._core.arrays import find_positions
 from nodecopy._core.checks import check_integer, show
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import align_table, warn_about_data
@@ -152,11 +151,6 @@ class CommunityStability:
         )
         lines = align_table(("community", "nodes", "pairs that stay together"), cells)
         return "\n".join([f"{self.n:,} samples of {self.model}; all pairs: {self.all_pairs:.4g}", *lines])
-
-    def pair_share(self, first: Any, second: Any) -> float:
-        """Return the share of samples in which two nodes, given by id, are together."""
-        i, j = find_positions(np.array([first, second], self.node_ids.dtype), self.node_ids, "pair_share")
-        return float((self.memberships[:, i] == self.memberships[:, j]).mean())
 
     def to_pandas(self) -> Any:
         """Return a data frame with a row per node."""

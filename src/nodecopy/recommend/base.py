@@ -28,7 +28,6 @@ from nodecopy._core.checks import (
     type_name,
 )
 from nodecopy._core.estimator import Saveable
-from nodecopy._core.files import PathLike
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import log_decision
 from nodecopy._core.random import Rng, seed_sequence
@@ -266,11 +265,6 @@ class Recommender(Saveable, ABC):
 
         tuning.tune(self, interactions, validation, budget, k, rng)
         return self
-
-    def save(self, path: PathLike) -> None:
-        """Write the model, without the device, to a file that :func:`nodecopy.load` reads."""
-        self.check_fitted()
-        super().save(path)
 
     def get_state(self) -> dict[str, Any]:
         state = super().get_state()

@@ -38,6 +38,8 @@ from nodecopy.recommend.baselines import above_threshold
 
 Embeddings = tuple[Tensor, Tensor]
 EmbeddingStacks = tuple[Array, Array]  # of users and of items, [graphs, nodes, factors] each
+THRESHOLDS = (0.1, 0.2, 0.3, 0.5)  # of SampledGraphBPR, compared on validation interactions
+SIMILARITY_DEGREE = 10.0  # mean degree of the similarity graphs of MGCCF
 VALIDATION_LENGTH = 20  # of the lists whose recall decides when training stops
 WEIGHTS, TRAINING = 0, 1  # children of the seed of a network
 NEGATIVES, DROPOUT = 0, 1  # children of the seed of the training loop
@@ -341,8 +343,6 @@ class MGCCF(BPRRecommender):
     ----------
     n_layers
         Number of layers of the bipartite convolution.
-    similarity_degree
-        Mean degree of the similarity graphs.
     dropout
         Share of the neighbours that are dropped in every layer and step of training; 0.2 as in its paper.
 
@@ -362,12 +362,11 @@ class MGCCF(BPRRecommender):
     learning_rate: float = 0.001
     regularisation: float = 0.02
     n_layers: int = 2
-    similarity_degree: float = 10.0
     dropout: float = 0.2
 
     def check_params(self) -> None:
         super().check_params()
-        check_settings(self, n_layers=1, similarity_degree=0.0, dropout=(0.0, 0.99))
+        check_settings(self, n_layers=1, dropout=(0.0, 0.99))
 
     def build_network(self, interactions: Interactions) -> EmbeddingNetwork:
         return _MGCCF(self, interactions)
@@ -384,7 +383,7 @@ class _MGCCF(EmbeddingNetwork):
         self.combine = _weights(model.n_layers, 2 * size, size)
         self.similar, self.skip = _weights(1, size, size), _weights(1, size, size)
         sides = matrix, sparse.csr_array(matrix.T)
-        self.similarity = [above_threshold(side, model.similarity_degree) for side in sides]
+        self.similarity = [above_threshold(side, SIMILARITY_DEGREE) for side in sides]
 
     def prepare_graph(self, matrix: sparse.csr_array, device: torch.device) -> list[SparseStack]:
         """Return matrices of means over neighbours, then over similar nodes."""
@@ -553,10 +552,8 @@ class SampledGraphBPR(EnsembleBPR):
         As in :class:`.EnsembleBPR`, except that the network is always trained. With ``n_graphs`` the
         expectation is a mean over samples too, as in the paper.
     threshold
-        The paper's b, from 0 to 1. With ``None``, a network is trained for each of ``thresholds``, and the
-        best by ``recall@20`` on validation interactions is used.
-    thresholds
-        The thresholds to choose from.
+        The paper's b, from 0 to 1. With ``None``, a network is trained for each of 0.1, 0.2, 0.3 and
+        0.5, and the best by ``recall@20`` on validation interactions is used.
     test_graph
         ``"copied"``, or ``"observed"`` for the ablation with the effect of the negatives alone. It may be
         changed after the fit.
@@ -576,19 +573,16 @@ class SampledGraphBPR(EnsembleBPR):
     """
 
     threshold: float | None = None
-    thresholds: Sequence[float] = (0.1, 0.2, 0.3, 0.5)
     test_graph: str = "copied"
 
     def check_params(self) -> None:
         super().check_params()
-        for value in self._candidate_thresholds():
-            check_real(value, "threshold of SampledGraphBPR", low=0.0, high=1.0)
-        if not self._candidate_thresholds():
-            raise InputError("thresholds of SampledGraphBPR", "must hold at least one number; got none.")
+        if self.threshold is not None:
+            check_real(self.threshold, "threshold of SampledGraphBPR", low=0.0, high=1.0)
         check_settings(self, test_graph=["copied", "observed"])
 
     def fit_interactions(self, interactions: Interactions, validation: Any, seed: SeedSequence) -> None:
-        thresholds = self._candidate_thresholds()
+        thresholds = THRESHOLDS if self.threshold is None else (self.threshold,)
         if len(thresholds) > 1 and validation is None:
             allowed = "must be given if there is no validation"
             raise InputError("threshold of SampledGraphBPR", f"{allowed}; got None. Pass validation to fit.")
@@ -613,6 +607,3 @@ class SampledGraphBPR(EnsembleBPR):
 
     def embedding_stacks(self) -> EmbeddingStacks:
         return self.observed_embeddings_ if self.test_graph == "observed" else self.copied_embeddings_
-
-    def _candidate_thresholds(self) -> list[float]:
-        return list(self.thresholds) if self.threshold is None else [self.threshold]
