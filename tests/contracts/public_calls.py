@@ -16,7 +16,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nodecopy import Balanced, Jaccard, KeepByDegree, NearestNeighbours, NodeCopying, SameLabel, Weighted
+from nodecopy import (
+    Balanced,
+    Jaccard,
+    KeepByDegree,
+    NearestNeighbours,
+    NodeCopying,
+    SameLabel,
+    Weighted,
+    to_pyg,
+)
 from nodecopy.attacks import Attack, GlobalDICE
 from nodecopy.classify import Classifier, GraphClassifier
 from nodecopy.edge_tables import (
@@ -50,8 +59,8 @@ NOT_CALLED = _words("""
     GraphModel Classifier NetworkClassifier Attack TargetedAttack Defence Recommender EmbeddingRecommender
     BPRRecommender EmbeddingNetwork NodeResampler
 
-    ExpectedAdjacency Description Split UserSplit HeldOutUsers Prediction Perturbation AttackedState
-    Correction EdgeSplit HeldOutEdges BootstrapResult Estimate SignificanceTests SignificanceTest
+    ExpectedAdjacency Description Split Prediction Perturbation AttackedState
+    Correction BootstrapResult Estimate SignificanceTests SignificanceTest
     GraphDifference Difference EdgeCountVariance Comparison Evaluation Explanation Contributions
     CommunityStability Links LinkExplanation
     Diagnostic NodeReport EdgeReport
@@ -174,6 +183,6 @@ def find_use(cls: type) -> Callable[[Any], Any] | None:
         (Recommender,): lambda model: model.fit(log, rng=0).recommend(k=2),
         (GlobalDICE,): lambda attack: attack.attack(graph, budget=1, rng=0),
         (Attack,): lambda attack: attack.attack(graph, [2], budget=1, train=train, rng=0),
-        (NodeCopy,): lambda transform: transform(own["from_pyg"]["data"]),
+        (NodeCopy,): lambda transform: transform(to_pyg(graph)),
     }
     return next((use for classes, use in uses.items() if issubclass(cls, classes)), None)

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from nodecopy import Graph
 from nodecopy.errors import DataWarning, InputError
-from nodecopy.io import read_contacts, read_graph, read_matrix
+from nodecopy.io import read_contacts, read_graph
 from nodecopy.io.edge_lists import build_graph
 from nodecopy.io.node_tables import check_known
 
@@ -286,24 +286,6 @@ def test_ids_of_matrices_are_checked(write: Write, tmp_path: Path) -> None:
     np.savez(tmp_path / "x.npz", a=MATRIX, b=MATRIX)
     with pytest.raises(InputError, match="must hold one matrix; it holds a, b"):
         read_graph(edges, features=tmp_path / "x.npz")
-
-
-def test_matrices_between_nodes_are_in_node_order(tmp_path: Path) -> None:
-    matrix = np.arange(9.0).reshape(3, 3)
-    np.savez(tmp_path / "x.npz", ids=["c", "a", "b"], x=matrix)
-    expected = matrix[np.ix_([1, 2, 0], [1, 2, 0])]
-    np.testing.assert_array_equal(read_matrix(tmp_path / "x.npz", node_ids=["a", "b", "c"]), expected)
-    np.testing.assert_array_equal(read_matrix(tmp_path / "x.npz"), matrix)
-    sparse.save_npz(tmp_path / "s.npz", sparse.csr_array(matrix))
-    reversed_ = read_matrix(tmp_path / "s.npz", node_ids=[2, 1, 0])
-    np.testing.assert_array_equal(reversed_.toarray(), matrix[::-1, ::-1])
-    for name, ids, fragment in (
-        ("s.npz", ["a", "b", "c"], "but the graph has node 'a'"),
-        ("x.npz", ["a", "b"], "id 'c' is not a node"),
-        ("x.npz", ["a", "b", "c", "d"], "no row for a node of the graph: 'd'"),
-    ):
-        with pytest.raises(InputError, match=f"{name}: .*{fragment}"):
-            read_matrix(tmp_path / name, node_ids=ids)
 
 
 def test_given_nodes_and_whole_graphs(write: Write, tmp_path: Path) -> None:

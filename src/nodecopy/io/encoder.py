@@ -9,15 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from nodecopy._core.arrays import Array, Floats
-from nodecopy._core.checks import (
-    check_callable,
-    check_integer,
-    check_sequence,
-    check_type,
-    is_missing,
-    list_names,
-    show,
-)
+from nodecopy._core.checks import check_callable, check_sequence, check_type, is_missing, list_names, show
 from nodecopy._core.estimator import Saveable
 from nodecopy._core.files import is_frame
 from nodecopy._core.messages import log_decision
@@ -36,15 +28,14 @@ class FeatureEncoder(Saveable):
     """Turn the columns of a table into a matrix of numbers.
 
     A missing number becomes the median of its column, and a further column marks missing cells. Text, also
-    digits with leading zeros (0150), is one-hot encoded, and so are its missing cells. Dates are refused.
-    :func:`~nodecopy.read_graph` calls this; classifiers keep the encoder as ``feature_encoder_``.
+    digits with leading zeros (0150), is one-hot encoded, and so are its missing cells. Dates, and columns of
+    more than 50 different texts, are refused. :func:`~nodecopy.read_graph` calls this; classifiers keep the
+    encoder as ``feature_encoder_``.
 
     Parameters
     ----------
     ignore_columns
         Names of columns to leave out, or one name.
-    max_categories
-        Largest number of values of a column of text; one with more is refused.
 
     Attributes
     ----------
@@ -66,7 +57,6 @@ class FeatureEncoder(Saveable):
     """
 
     ignore_columns: Sequence[str] | str = ()
-    max_categories: int = MAX_CATEGORIES
     feature_names_: list[str] = field(init=False)
     medians_: dict[str, float] = field(init=False)
     categories_: dict[str, list[str]] = field(init=False)
@@ -82,7 +72,6 @@ class FeatureEncoder(Saveable):
         row_name
             What errors call the row at a position; by default its number.
         """
-        check_integer(self.max_categories, "max_categories of FeatureEncoder", low=1)
         table = _columns_by_name(columns)
         ignored = [self.ignore_columns] if isinstance(self.ignore_columns, str) else self.ignore_columns
         ignored = check_sequence(ignored, "ignore_columns", "names of columns")
@@ -163,8 +152,8 @@ class FeatureEncoder(Saveable):
             raise InputError(
                 f"column {name!r} has {got}. Leave it out in the encoder.", ignore_columns=[name]
             )
-        if len(values) > self.max_categories:
-            got = f"{len(values)} different texts ({shown}, ...), more than {self.max_categories}"
+        if len(values) > MAX_CATEGORIES:
+            got = f"{len(values)} different texts ({shown}, ...), more than {MAX_CATEGORIES}"
             way_out = "Merge rare ones, or leave the column out in the encoder."
             raise InputError(f"column {name!r} has {got}. {way_out}", ignore_columns=[name])
         return list(values.tolist())

@@ -11,15 +11,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from nodecopy._core.arrays import Floats, Ints, check_ids
-from nodecopy._core.checks import (
-    as_array,
-    check_choice,
-    check_integer,
-    check_real,
-    check_type,
-    check_unique,
-    show,
-)
+from nodecopy._core.checks import as_array, check_choice, check_real, check_type, check_unique
 from nodecopy._core.files import TABLES, PathLike, TableLike, format_of, reading
 from nodecopy._core.messages import add_escaped, log_decision, warn_about_data
 from nodecopy.errors import InputError
@@ -42,14 +34,7 @@ from nodecopy.io.columns import (
 from nodecopy.io.edge_lists import DUPLICATES, Duplicates, build_graph, merge_directions
 from nodecopy.io.encoder import FeatureEncoder
 from nodecopy.io.networks import read_network, write_graphml
-from nodecopy.io.node_tables import (
-    NodeRows,
-    check_known,
-    check_numbers,
-    match_ids,
-    order_rows,
-    read_node_tables,
-)
+from nodecopy.io.node_tables import NodeRows, check_known, check_numbers, read_node_tables
 from nodecopy.io.tables import Column, Table, write_table
 
 FORMATS = (*TABLES, ".npz", ".graphml")  # the formats that are written; further ones can be read
@@ -301,21 +286,6 @@ def _read_duration(window: float | str, is_date: bool) -> float:
         allowed = "a number, or for dates and Unix times a text such as '1 day' or '12 hours'"
         raise InputError("window", f"must be {allowed}; got {window!r}.")
     return int(parts[1] or 1) * DURATIONS[parts[2]]
-
-
-def read_matrix(path: PathLike, *, node_ids: ArrayLike | None = None) -> Any:
-    """Return the matrix in an ``.npy`` or ``.npz`` file, rows and columns in the order of ``node_ids``."""
-    format_of(path, (".npz", ".npy"))
-    with reading(path) as file:
-        stored, matrix = matrices.read_features(file)
-        if node_ids is None:
-            return matrix
-        ids: Column = np.arange(matrix.shape[0]) if stored is None else stored
-        nodes = check_ids(node_ids, "node_ids")
-        if stored is None:
-            check_numbers(nodes.tolist(), len(ids))
-        order = order_rows(match_ids(ids, nodes), nodes)
-        return matrix[order][:, order]
 
 
 def write_graph(graph: Graph, path: PathLike, *, spreadsheet: bool = False) -> None:
