@@ -134,7 +134,7 @@ def _defences() -> list[Any]:
 def _recommenders() -> list[Any]:
     bpr, light, knn = recommend.BPRMF(3, **FEW), recommend.LightGCN(3, **FEW), recommend.ItemKNN(3)
     return [
-        recommend.Popularity(), knn, recommend.IALS(3, n_iterations=2), recommend.EASE(),
+        recommend.Popularity(), knn, recommend.IALS(3), recommend.EASE(),
         recommend.CopyEASE(), recommend.WeightedHybrid(knn, recommend.EASE()), bpr, light,
         recommend.MGCCF(3, **FEW), recommend.EnsembleBPR(bpr, n_graphs=2),
         recommend.SampledGraphBPR(light, threshold=0.3),

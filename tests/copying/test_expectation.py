@@ -19,7 +19,7 @@ RULES = [
     SameLabel([0, 0, 1, 0]),
     SameLabel([-1, 2, 2, -1]),
     NearestNeighbours(2, [[0.0], [1.0], [3.0], [4.0]]),
-    NearestNeighbours(1, [[0.0], [1.0], [2.0], [4.0]], include_self=False, ties="all"),
+    NearestNeighbours(1, [[0.0], [1.0], [2.0], [4.0]], include_self=False),
     Jaccard(),
     Jaccard(include_self=False, exponent=2),
     Weighted(SIMILARITY),

@@ -17,7 +17,13 @@ from nodecopy import Interactions
 from nodecopy.errors import InputError
 from nodecopy.recommend import BPRMF, EASE, MGCCF, EnsembleBPR, LightGCN, Recommender, SampledGraphBPR
 from nodecopy.recommend.baselines import above_threshold
-from nodecopy.recommend.bpr import (SIMILARITY_DEGREE, WEIGHTS, NegativeSampler, forbid_likely_pairs, validation_recall)
+from nodecopy.recommend.bpr import (
+    SIMILARITY_DEGREE,
+    WEIGHTS,
+    NegativeSampler,
+    forbid_likely_pairs,
+    validation_recall,
+)
 from tests.contracts.recommenders import RecommenderContract, share_of_own_group, tastes
 from tests.strategies import matrices
 
