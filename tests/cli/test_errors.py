@@ -28,7 +28,7 @@ sample graph.csv --directed --symmetrise maximum | --symmetrise applies to undir
 sample library --symmetrise none | --symmetrise applies to undirected graphs only; got Interactions(
 sample edges.parquet --engine duckdb --out out --directed --symmetrise maximum | undirected graphs only; got
 sample edges.parquet --engine duckdb | --engine duckdb writes Parquet: give --out FOLDER, without --format.
-sample edges.parquet --engine duckdb --out out --donors weighted | --similarity FILE
+sample edges.parquet --engine duckdb --out out --donors same-label | same-label with --labels FILE
 sample karate --engine duckdb --out out | takes Parquet files, not names of datasets; got karate
 stats karate --samples . | --samples must be a graph or a folder with sample-* files; . has none
 stats library | the source must be a graph for this command; library holds interactions
@@ -56,7 +56,6 @@ attack {GRAPH} --nodes q99 | --nodes must hold ids of nodes; got 'q99'
 attack {GRAPH} --nodes p01 --n-targets 2 | --n-targets applies to random
 attack {GRAPH} --n-targets 99 | number of candidates = 29; got 99
 attack {GRAPH} --budget few | --budget must be a whole number, 'degree'
-attack {GRAPH} --delete any | --delete applies to --method dice only
 attack {GRAPH} --out same.npz --flips same.npz | --flips must be a file that is neither an input nor another
 defend {GRAPH} --nodes p01 --donors vgae | --donors applies to --method copying only; got --method evidence.
 defend {GRAPH} --nodes p01 --suspects 0.1 | --nodes and --suspects must not be given together
