@@ -45,7 +45,6 @@ def test_unlabelled_rows_and_new_rows_are_classified() -> None:
     assert model.score(X[150:], y[150:]) > 0.95
     assert np.array_equal(model.predict(X[150:]), model.classes_[model.predict_proba(X[150:]).argmax(axis=1)])
     assert (model.n_features_in_, model.graph_.n_nodes) == (5, 150)
-    assert model.uncertainty(X[150:]).total.shape == (50,)
 
 
 @pytest.mark.parametrize("classifier", [None, QUICK, MLP(n_epochs=30)], ids=["APPNP", "GCN", "MLP"])

@@ -23,11 +23,11 @@ from nodecopy.classify import (
     Classifier,
     DFNet,
     LabelPropagation,
-    NetworkClassifier,
     SelfTraining,
     Trial,
 )
 from nodecopy.classify.base import ClassifierSeeds
+from nodecopy.classify.networks import NetworkClassifier
 from nodecopy.errors import InputError
 from nodecopy.nn import engine, training
 from nodecopy.nn.engine import Ensemble

@@ -35,7 +35,8 @@ from nodecopy.edge_tables import (
     SameLabelTable,
     WeightedTable,
 )
-from nodecopy.inference import DegreeClasses, NodeResampler, bootstrap
+from nodecopy.inference import DegreeClasses, bootstrap
+from nodecopy.inference.resampling import NodeResampler
 from nodecopy.io import FeatureEncoder
 from nodecopy.links import LinkPredictor
 from nodecopy.models import GraphModel
@@ -56,14 +57,13 @@ def _words(text: str) -> list[str]:
 
 
 NOT_CALLED = _words("""
-    GraphModel Classifier NetworkClassifier Attack TargetedAttack Defence Recommender EmbeddingRecommender
-    BPRRecommender EmbeddingNetwork NodeResampler
+    GraphModel Classifier Attack TargetedAttack Defence Recommender EmbeddingRecommender
 
-    ExpectedAdjacency Description Split Prediction Perturbation AttackedState
-    Correction BootstrapResult Estimate SignificanceTests SignificanceTest
-    GraphDifference Difference EdgeCountVariance Comparison Evaluation Explanation Contributions
+    ExpectedAdjacency Split Prediction Perturbation AttackedState
+    Correction BootstrapResult Estimate SignificanceTests
+    GraphDifference Comparison Evaluation Explanation
     CommunityStability Links LinkExplanation
-    Diagnostic NodeReport EdgeReport
+    NodeReport EdgeReport
 
     Spark fetch
 """)

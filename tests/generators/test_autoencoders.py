@@ -23,17 +23,15 @@ from nodecopy.errors import InputError
 from nodecopy.generators import DGLFRM, DGLFRMB, GAE, VGAE, Graphite
 from nodecopy.generators import autoencoders as module
 from nodecopy.generators.autoencoders import (
+    PRIOR_TEMPERATURE,
+    TEMPERATURE,
+    CommunityDecoder,
     FeedbackDecoder,
     GraphAutoencoder,
     PairLoss,
     PresenceLoss,
     SampledPairLoss,
     draw_normal,
-)
-from nodecopy.generators.dglfrm import (
-    PRIOR_TEMPERATURE,
-    TEMPERATURE,
-    CommunityDecoder,
     kumaraswamy_divergence,
     relaxed_divergence,
 )

@@ -73,13 +73,12 @@ def test_standard_errors_without_labels(probabilities: Floats) -> None:
     assert (ratios < 1.35).all(), ratios
 
 
-@pytest.mark.parametrize("processes", [False, True])
-def test_workers_do_not_change_results(processes: bool) -> None:
+def test_workers_do_not_change_results() -> None:
     network = to_networkx(CLUB)
     settings: dict[str, Any] = {"model": DONORS, "n": 7, "rng": 3}
     statistics = [nx.degree_centrality, lambda graph: graph.number_of_edges(), "density"]
     alone = bootstrap(network, statistics, **settings)
-    together = bootstrap(network, statistics, workers=2, processes=processes, **settings)
+    together = bootstrap(network, statistics, workers=2, **settings)
     for name, rows in alone.values.items():
         np.testing.assert_array_equal(together.values[name], rows)
         assert rows.std() > 0

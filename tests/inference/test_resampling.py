@@ -12,14 +12,8 @@ from nodecopy import Graph, NodeCopying, SameLabel, datasets
 from nodecopy._core.random import child
 from nodecopy.errors import InputError
 from nodecopy.generators import SBM, BlockConfigurationModel, DegreeCorrectedSBM
-from nodecopy.inference import (
-    LatentPositionBootstrap,
-    NodeBootstrap,
-    NodeResampler,
-    NodeSubsampling,
-    spectral_communities,
-)
-from nodecopy.inference.resampling import SAMPLES_SEED, collect_values, start_sampling
+from nodecopy.inference import LatentPositionBootstrap, NodeBootstrap, NodeSubsampling, spectral_communities
+from nodecopy.inference.resampling import SAMPLES_SEED, NodeResampler, collect_values, start_sampling
 from nodecopy.inference.statistics import prepare_measure
 from tests.inference.known_graphs import draw_graph, two_blocks
 
@@ -48,7 +42,7 @@ def test_blocks_without_labels_are_spectral_communities(model: Any, caplog: pyte
 
 
 @pytest.mark.parametrize(
-    "resampler", [NodeBootstrap(), NodeSubsampling(0.5), LatentPositionBootstrap(2)], ids=repr
+    "resampler", [NodeBootstrap(), NodeSubsampling(0.5), LatentPositionBootstrap()], ids=repr
 )
 @pytest.mark.parametrize("directed", [False, True])
 def test_samples_are_graphs_that_depend_on_the_seed_alone(resampler: NodeResampler, directed: bool) -> None:
@@ -82,6 +76,6 @@ def test_a_subsample_is_an_induced_subgraph() -> None:
 
 
 def test_latent_positions_keep_the_density() -> None:
-    fitted = LatentPositionBootstrap(2).fit(CLUB)
+    fitted = LatentPositionBootstrap().fit(CLUB)
     mean = np.mean([fitted.draw(SeedSequence(seed)).n_edges for seed in range(200)])
     assert mean == pytest.approx(78, rel=0.15)

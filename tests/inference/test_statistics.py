@@ -12,9 +12,9 @@ import nodecopy
 from nodecopy import Graph, NodeCopying, SameLabel, datasets, to_networkx
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.generators import ErdosRenyi
-from nodecopy.inference import DegreeClasses, community_stability, count_communities, spectral_communities
+from nodecopy.inference import DegreeClasses, community_stability, spectral_communities
 from nodecopy.inference import statistics as module
-from nodecopy.inference.communities import MAX_DENSE_NODES
+from nodecopy.inference.communities import MAX_DENSE_NODES, count_communities
 from nodecopy.inference.statistics import (
     EXTRA,
     compute_modularity,

@@ -125,7 +125,6 @@ def test_diverging_training() -> None:
         (EnsembleBPR(EASE()), r"base of EnsembleBPR must be a network such as LightGCN\(\); got EASE"),  # type: ignore[arg-type]
         (EnsembleBPR(LightGCN(n_layers=0)), "n_layers of LightGCN must be"),
         (EnsembleBPR(LightGCN(), donors="same"), "donors of NodeCopying must be one of"),
-        (SampledGraphBPR(LightGCN()), "threshold of SampledGraphBPR must be given if there is no validation"),
     ],
 )
 def test_wrong_parameters(model: Any, message: str) -> None:

@@ -10,10 +10,10 @@ import pytest
 from scipy import sparse
 
 import nodecopy
-from nodecopy import Interactions, Jaccard, NodeCopying
+from nodecopy import Jaccard, NodeCopying
 from nodecopy._core.random import child, seed_sequence
 from nodecopy.recommend import EnsembleBPR, LightGCN, SampledGraphBPR, bpr
-from nodecopy.recommend.bpr import GRAPHS, NETWORK, THRESHOLDS, NegativeSampler
+from nodecopy.recommend.bpr import GRAPHS, NETWORK, NegativeSampler
 from tests.contracts.recommenders import tastes
 
 SHORT: dict[str, Any] = {"n_factors": 8, "n_epochs": 4, "batch_size": 64, "learning_rate": 0.02}
@@ -99,18 +99,3 @@ def test_the_test_graph_can_be_changed_after_training(tmp_path: Path) -> None:
     observed.set_params(test_graph="copied")
     assert np.array_equal(observed.score(), scores)
     assert not np.array_equal(copied.score(), scores)
-
-
-def test_the_threshold_is_chosen_on_validation() -> None:
-    log = tastes()
-    draws = np.random.default_rng(1)
-    validation = log.with_rows(Interactions(draws.random((60, 24)) < 0.1).rows).difference(log)
-    chosen = SampledGraphBPR(LightGCN(**SHORT)).fit(log, validation=validation, rng=0)
-    recalls, scores = {}, {}
-    for threshold in THRESHOLDS:
-        model = SampledGraphBPR(LightGCN(**SHORT), threshold=threshold)
-        model.fit(log, validation=validation, rng=0)
-        recalls[threshold] = model.evaluate(validation, metrics=["recall@20"])["recall@20"]
-        scores[threshold] = model.score()
-    assert recalls[chosen.threshold_] == max(recalls.values())
-    assert np.array_equal(chosen.score(), scores[chosen.threshold_])

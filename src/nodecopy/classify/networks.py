@@ -172,12 +172,6 @@ class NetworkClassifier(BatchClassifier):
         Epochs without a lower validation loss before training stops; 0 for no early stopping.
     device
         ``"cpu"`` or ``"cuda"``.
-
-    Examples
-    --------
-    >>> from nodecopy.classify import GCN
-    >>> GCN(preset="gnn-benchmark", n_hidden=32).build_config().patience
-    50
     """
 
     presets: ClassVar[dict[str, TrainingConfig]]

@@ -19,8 +19,8 @@ from nodecopy._core.messages import log_decision, log_decisions_once, mute_decis
 from nodecopy._core.parallel import track
 from nodecopy._core.random import child
 from nodecopy.classify.base import MAX_ROUNDS, Classifier, ClassifierSeeds, Prediction, Trial, check_trials
-from nodecopy.classify.label_propagation import normalise
 from nodecopy.classify.own_networks import wrap_factory
+from nodecopy.classify.regressions import normalise
 from nodecopy.classify.vote import Vote, Voters, last_best
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
@@ -29,10 +29,6 @@ from nodecopy.nn.training import check_device
 
 TINY = np.finfo(np.float64).tiny
 MIN_PER_CLASS = 5  # unlabelled nodes per class below which sizes of classes are not estimated
-RECOMMENDED_BASE = (
-    "The recommended method with a network of your own is "
-    "SelfTraining(BayesianGCN(NodeCopying(KeepByDegree(SameLabel())), 5, base=build))."
-)
 Probabilities: TypeAlias = NDArray[np.float32]
 
 
@@ -178,11 +174,12 @@ class SelfTraining(Classifier):
         if not isinstance(base, Classifier):
             allowed = "a classifier, or a function that builds a network"
             raise InputError("base of SelfTraining", f"must be {allowed}; got {base!r}.")
-        way_out = RECOMMENDED_BASE if callable(self.base) else "Set it in the base."
         for name in ("class_weight", "features", "weights"):
             if getattr(self, name) is not None:
-                message = f"must be left out if a base is given; got {show(getattr(self, name))}. {way_out}"
-                raise InputError(f"{name} of SelfTraining", message)
+                got = f"{show(getattr(self, name))}. Set it in the base"
+                raise InputError(
+                    f"{name} of SelfTraining", f"must be left out if a base is given; got {got}."
+                )
         return base
 
     def _add_pseudo_labels(self, trial: Trial, prediction: Prediction, number: int) -> Trial:

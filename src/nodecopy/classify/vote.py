@@ -15,13 +15,16 @@ from scipy.special import softmax
 from nodecopy._core.messages import log_decision
 from nodecopy._core.random import child, generator
 from nodecopy.classify.base import ClassifierSeeds, Prediction, Trial, entropy
-from nodecopy.classify.label_propagation import DEFAULT_ALPHA, normalise, propagate, spreading_matrix
 from nodecopy.classify.regressions import (
+    DEFAULT_ALPHA,
     SGC,
     EmbeddingRegression,
     PropagatedFeatures,
+    normalise,
+    propagate,
     scale_distances,
     softmax_regressions,
+    spreading_matrix,
 )
 from nodecopy.features.embeddings import embed_connections
 from nodecopy.features.scaling import WeightScaling

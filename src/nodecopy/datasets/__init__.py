@@ -5,7 +5,6 @@
 Graph(34 nodes, 78 undirected edges, binary, 2 classes)
 """
 
-from nodecopy.datasets.catalogue import Description as Description
 from nodecopy.datasets.catalogue import describe as describe
 from nodecopy.datasets.catalogue import fetch as fetch
 from nodecopy.datasets.catalogue import load as load

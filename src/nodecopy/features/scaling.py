@@ -22,7 +22,7 @@ from nodecopy._core.checks import (
 from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
-from nodecopy.io.encoder import FeatureEncoder
+from nodecopy.io.node_tables import FeatureEncoder
 
 FEATURE_SCALINGS = ("auto", "unit", "rows", "standardise", "none", "binary")
 WEIGHT_SCALINGS = ("auto", "raw", "log", "binary")

@@ -31,7 +31,6 @@ def community_stability(
     n: int = 200,
     library: str | None = None,
     workers: int = 1,
-    processes: bool = False,
     rng: Rng = None,
 ) -> CommunityStability:
     """Return how stable communities are when they are estimated again from samples with the same nodes.
@@ -49,7 +48,7 @@ def community_stability(
         NetworkX or as a clustering of igraph. By default :func:`.spectral_communities`.
     n
         Number of samples, 200 by default.
-    model, library, workers, processes, rng
+    model, library, workers, rng
         As in :func:`.bootstrap`.
 
     Examples
@@ -75,7 +74,7 @@ def community_stability(
     (codes,) = values.values()
     if np.shape(codes) != (n_nodes := observed.n_nodes,):
         raise InputError("communities", f"must return one per node, {n_nodes} in all; got {show(codes)}.")
-    settings: dict[str, Any] = {"n": n, "workers": workers, "processes": processes, "rng": rng}
+    settings: dict[str, Any] = {"n": n, "workers": workers, "rng": rng}
     sampler, _, samples = start_sampling(observed, measure, model, call="community_stability", **settings)
     problems = diagnose(sampler, [], {})
     rule = getattr(sampler, "donors", sampler)

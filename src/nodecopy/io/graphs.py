@@ -32,9 +32,8 @@ from nodecopy.io.columns import (
     unify_ids,
 )
 from nodecopy.io.edge_lists import DUPLICATES, Duplicates, build_graph, merge_directions
-from nodecopy.io.encoder import FeatureEncoder
 from nodecopy.io.networks import read_network, write_graphml
-from nodecopy.io.node_tables import NodeRows, check_known, check_numbers, read_node_tables
+from nodecopy.io.node_tables import FeatureEncoder, NodeRows, check_known, check_numbers, read_node_tables
 from nodecopy.io.tables import Column, Table, write_table
 
 FORMATS = (*TABLES, ".npz", ".graphml")  # the formats that are written; further ones can be read

@@ -49,14 +49,7 @@ SAME_IDS = "Leave such interactions out; nodecopy.datasets splits into parts wit
 
 
 class Contributions(NamedTuple):
-    """Ids and what each of them adds to a score, the largest first.
-
-    >>> from nodecopy import datasets
-    >>> from nodecopy.recommend import ItemKNN
-    >>> model = ItemKNN().fit(datasets.load("library"))
-    >>> model.explain("reader 001", "Carmilla", k=2).items.ids.tolist()
-    ['Dracula', 'Three Men in a Boat']
-    """
+    """Ids and what each of them adds to a score, the largest first."""
 
     ids: NDArray[Any]
     values: NDArray[np.float64]
