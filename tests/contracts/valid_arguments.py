@@ -139,8 +139,6 @@ def own_arguments() -> dict[str, dict[str, Any]]:
         "SBMGCN": {"base": GCN(n_epochs=2)},
         "Graph": {"features": shared["features"], "labels": ["x", "y", "z"] * 4, "node_ids": graph.node_ids},
         "Interactions": {"user_ids": log.user_ids, "item_ids": log.item_ids},
-        "FeatureScaling": {"kind": "none"}, "WeightScaling": {"kind": "raw"},
-        "WeightScaling.apply": {"adjacency": graph.adjacency},
         "log_probability": {"sample": log},
         "FeatureEncoder.fit": {"columns": {"a": [1, 2, 3], "b": ["x", "y", "x"]}},
         "FeatureEncoder.transform": {"columns": {"a": [1, 2, 3], "b": ["x", "y", "x"]}},

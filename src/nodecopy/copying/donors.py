@@ -150,8 +150,8 @@ class NearestNeighbours(Configurable):
         keeps its own neighbours.
     scale
         How the features of the graph are scaled: ``"auto"`` (word counts are used as they are, anything else
-        is standardised), ``"none"``, ``"standardise"``, ``"unit"``, ``"rows"`` or ``"binary"``, as by
-        :class:`~nodecopy.features.scaling.FeatureScaling`. Embeddings are not scaled.
+        is standardised), ``"none"``, ``"standardise"``, ``"unit"``, ``"rows"`` or ``"binary"``. Embeddings
+        are not scaled.
 
     Examples
     --------

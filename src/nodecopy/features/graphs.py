@@ -51,8 +51,7 @@ def graph_from_features(
         Number of nearest neighbours, or the target mean degree of a learned graph; 10 by default.
     scale
         How features are scaled before distances are measured, ``"none"`` (default), ``"auto"`` (columns on
-        different scales count alike) or another kind of
-        :class:`~nodecopy.features.scaling.FeatureScaling`.
+        different scales count alike), ``"standardise"``, ``"unit"``, ``"rows"`` or ``"binary"``.
     labels, node_ids
         As in :class:`~nodecopy.Graph`.
 
