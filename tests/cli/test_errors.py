@@ -22,7 +22,7 @@ sample karate --directed | --directed applies to files only; got the dataset 'ka
 sample karate --donors nearest-neighbours | needs features; got none. Give --features FILE.
 sample karate --interactions | the source must hold interactions for this command; karate is
 sample karate --donors jaccard --n-neighbours 5 | --n-neighbours applies to --donors nearest-neighbours only
-sample karate --exponent 2 | --exponent applies to --donors jaccard only; got --donors same-label
+sample karate --max-donors 2 | --max-donors applies to --donors jaccard only; got --donors same-label
 sample library --label a | --label applies to graphs only; got interactions
 sample graph.csv --directed --symmetrise maximum | --symmetrise applies to undirected graphs only; got Graph
 sample library --symmetrise none | --symmetrise applies to undirected graphs only; got Interactions(
@@ -35,7 +35,6 @@ stats library | the source must be a graph for this command; library holds inter
 infer karate --statistic transitivty | Did you mean transitivity
 infer karate --model subsampling | one of dc-sbm, dot-product, node-copying, sbm; got 'subsampling'
 infer karate --picture x.gif | x.gif must end in one of .png, .svg, .pdf
-infer karate --alternative less | --alternative applies to --null only; got none. Leave it out.
 infer karate --simultaneous | --simultaneous applies to --statistic degrees and pagerank only; got density
 infer karate --resample nodes --statistic pagerank | --statistic pagerank needs --resample edges
 classify graph.csv --labels labels.csv --method gcn | must have features to be classified

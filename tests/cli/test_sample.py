@@ -59,9 +59,9 @@ def test_json_is_for_programs(run: Run) -> None:
 
 
 def test_donor_rules_with_settings(run: Run, edges: Path) -> None:
-    jaccard = ("--donors", "jaccard", "--exponent", "2", "--max-donors", "1")
+    jaccard = ("--donors", "jaccard", "--max-donors", "1")
     result = run("sample", edges, *jaccard, "--json").json()
-    assert (result["exponent"], result["max_donors"]) == (2, 1)
+    assert result["max_donors"] == 1
 
 
 def test_a_full_folder_is_left_alone_unless_told(run: Run) -> None:

@@ -47,7 +47,7 @@ Work = AbstractContextManager[tuple[Draw, Save]]
 RuleName = Literal["auto", "same-label", "nearest-neighbours", "jaccard"]
 SETTINGS: dict[RuleName, dict[str, Any]] = {  # and their defaults
     "nearest-neighbours": {"n_neighbours": 10},
-    "jaccard": {"exponent": 1.0, "max_donors": None},
+    "jaccard": {"max_donors": None},
 }
 EFFECTS = {"maximum": "up to twice as many edges", "one-endpoint": "about as many edges"}
 Format = Literal["csv", "tsv", "parquet", "npz", "graphml"]
@@ -70,9 +70,7 @@ def sample(
     n_neighbours: opt.Count | None = opt.more(
         "nearest-neighbours: donors of each node. (default: 10; with auto chosen by the graph)"
     ),
-    exponent: float | None = opt.more("jaccard: exponent of the Jaccard index. (default: 1)"),
     max_donors: opt.Count | None = opt.more("jaccard: number of most similar nodes used. (default: all)"),
-    max_item_degree: int | None = opt.engine("jaccard with an engine: ignore shared items of more nodes."),
     keep: opt.Share = opt.common("Probability that a node keeps its own neighbours.", 0.0),
     symmetrise: Literal["maximum", "one-endpoint", "none"] | None = opt.common(
         "How samples of undirected graphs are symmetrised. (default: one-endpoint)\n\none-endpoint: an edge "
@@ -109,14 +107,12 @@ def sample(
     """
     given_rule, symmetrise = symmetrise, symmetrise or "one-endpoint"
     settings: dict[str, Any] = {"keep": keep, "symmetrise": symmetrise, "seed": seed}
-    of_rules: dict[str, Any] = {"n_neighbours": n_neighbours, "exponent": exponent, "max_donors": max_donors}
+    of_rules: dict[str, Any] = {"n_neighbours": n_neighbours, "max_donors": max_donors}
     rule: Any
     work: Work
     if engine == "memory":
-        of_engines = {"max_item_degree": max_item_degree, "scratch": scratch}
-        opt.check_applicable(
-            "--engine duckdb and --engine spark", "--engine memory", memory=memory, **of_engines
-        )
+        of_engines = {"memory": memory, "scratch": scratch}
+        opt.check_applicable("--engine duckdb and --engine spark", "--engine memory", **of_engines)
         data = load_data(source, interactions, graph, log)
         rule, rule_settings = _choose_donors(donors, data, of_rules)
         suffix = Path(source.removesuffix(".gz")).suffix.removeprefix(".")
@@ -128,7 +124,7 @@ def sample(
     else:
         from nodecopy.edge_tables import EdgeTableCopying, engines
 
-        of_memory = {"workers": workers, "n_neighbours": n_neighbours, "exponent": exponent}
+        of_memory = {"workers": workers, "n_neighbours": n_neighbours}
         of_memory |= {**graph.given(*ONLY_IN_MEMORY), **log.given(*ONLY_IN_MEMORY)}
         opt.check_applicable("--engine memory", f"--engine {engine}", **of_memory)
         if out is None or format not in (None, "parquet"):
@@ -136,7 +132,7 @@ def sample(
         if not Path(source).exists() and source in datasets.names():
             raise InputError(f"--engine {engine} takes Parquet files, not names of datasets; got {source}.")
         interactions = _holds_interactions(source, interactions, graph, log)
-        rule, rule_settings = _create_table_rule(donors, max_item_degree, max_donors, graph)
+        rule, rule_settings = _create_table_rule(donors, max_donors, graph)
         settings["engine"], suffix = engine, "parquet"
         title, is_undirected = f"{source}, {engine}", not (graph.directed or interactions)
         names: Any = ("user", "item", "rating") if interactions else ("source", "target", "weight")
@@ -366,18 +362,19 @@ def create_rule(
 
 
 def _create_table_rule(
-    donors: RuleName, max_item_degree: int | None, max_donors: int | None, graph: opt.GraphOptions
+    donors: RuleName, max_donors: int | None, graph: opt.GraphOptions
 ) -> tuple[Any, dict[str, Any]]:
     from nodecopy import edge_tables
 
     if donors == "auto":
         donors = "jaccard" if graph.labels is None else "same-label"
-    limits: dict[str, Any] = {"max_item_degree": max_item_degree, "max_donors": max_donors}
     columns = {"id": graph.id, "label": graph.label}
-    rules_of = dict.fromkeys(limits, ("jaccard",)) | dict.fromkeys(("labels", *columns), ("same-label",))
-    opt.select_given("donors", donors, rules_of, {"labels": graph.labels, **limits, **columns})
+    rules_of = {"max_donors": ("jaccard",)} | dict.fromkeys(("labels", *columns), ("same-label",))
+    opt.select_given(
+        "donors", donors, rules_of, {"labels": graph.labels, "max_donors": max_donors, **columns}
+    )
     if donors == "jaccard":
-        return edge_tables.JaccardTable(**limits), {"donors": donors, **limits}
+        return edge_tables.JaccardTable(max_donors=max_donors), {"donors": donors, "max_donors": max_donors}
     if donors == "nearest-neighbours" or graph.labels is None:
         raise InputError("--donors must be jaccard with an engine, or same-label with --labels FILE.")
     return edge_tables.SameLabelTable(graph.labels, **columns), {"donors": donors}
