@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse, stats
 
 from nodecopy import Graph, Interactions, Jaccard, NearestNeighbours, NodeCopying, SameLabel, Weighted
-from nodecopy.copying import expectation
+from nodecopy.copying import distributions
 from nodecopy.errors import InputError
 from tests.copying.oracles import Matrix, all_donors, dense, maximum, with_keep
 from tests.strategies import graphs
@@ -85,7 +85,7 @@ def test_bipartite(donors: Any, keep: float) -> None:
 
 
 def test_products_go_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(expectation, "MAX_BLOCK_ENTRIES", 5)
+    monkeypatch.setattr(distributions, "MAX_BLOCK_ENTRIES", 5)
     check(NodeCopying(Weighted(SIMILARITY), 0.3).fit(Graph(HEAVY)))
 
 

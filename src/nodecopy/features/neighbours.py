@@ -124,9 +124,6 @@ def approximate_nearest(embedding: Array, k: int) -> tuple[IntArray, Array]:
     Up to a few thousand rows the result is exact. Otherwise, rows are divided at the median of random
     projections until the parts are small, several times, and neighbours come from the parts of a row: the
     time is proportional to the number of rows, and most of the nearest rows are found.
-
-    >>> approximate_nearest(np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]]), 1)[0].ravel().tolist()
-    [1, 0, 1]
     """
     n = len(embedding)
     if k == 0:
