@@ -34,7 +34,7 @@ from nodecopy import (
 )
 from nodecopy._core import estimator as array_archives
 from nodecopy.attacks import DICE, Perturbation
-from nodecopy.datasets import fetching, read_split, with_elliptic_features
+from nodecopy.datasets import fetching, read_split
 from nodecopy.edge_tables import DuckDB, EdgeTableCopying, JaccardTable
 from nodecopy.errors import InputError
 from nodecopy.experiments import config as toml
@@ -134,7 +134,7 @@ def _defences() -> list[Any]:
 def _recommenders() -> list[Any]:
     bpr, light, knn = recommend.BPRMF(3, **FEW), recommend.LightGCN(3, **FEW), recommend.ItemKNN(3)
     return [
-        recommend.Popularity(), knn, recommend.IALS(3, n_iterations=2), recommend.EASE(),
+        recommend.Popularity(), knn, recommend.IALS(3), recommend.EASE(),
         recommend.CopyEASE(), recommend.WeightedHybrid(knn, recommend.EASE()), bpr, light,
         recommend.MGCCF(3, **FEW), recommend.EnsembleBPR(bpr, n_graphs=2),
         recommend.SampledGraphBPR(light, threshold=0.3),
@@ -151,7 +151,7 @@ def _graph_models() -> list[Any]:
         generators.ConfigurationModel(2), generators.BlockConfigurationModel(2), generators.SBM(),
         generators.DegreeCorrectedSBM(), generators.RandomDotProduct(3), generators.MMSBM(n_steps=2),
         *(kind(**small) for kind in autoencoders), generators.CELL(rank=3, n_steps=2),
-        generators.NetGAN(n_steps=1, walk_length=4, n_transitions=200, batch_size=8, n_critic_steps=1),
+        generators.NetGAN(n_steps=1, walk_length=4, n_transitions=200, batch_size=8),
     ]  # fmt: skip
 
 
@@ -194,7 +194,6 @@ def _write_node_tables(folder: Path, graph: Graph) -> dict[str, Reader]:
         "id,age,city\n" + "".join(f"{i},{n}.5,{'Rome' if n % 2 else ''}\n" for n, i in enumerate(ids))
     )
     (folder / "labels.tsv").write_text("id\tlabel\n" + "".join(f"{i}\t{len(i)}\n" for i in ids))
-    (folder / "elliptic.csv").write_text("".join(f"{i},0.5,{n}\n" for n, i in enumerate(ids)))
     np.savez(folder / "features.npz", ids=ids, x=x)
     np.save(folder / "features.npy", x)
     write_graph(graph, folder / "graph.csv.gz")
@@ -205,7 +204,6 @@ def _write_node_tables(folder: Path, graph: Graph) -> dict[str, Reader]:
         "features.npz": lambda path: read_graph(edges, features=path),
         "features.npy": lambda path: read_feature_graph(path, n_neighbours=2),
         "labels.tsv": lambda path: read_graph(edges, labels=path),
-        "elliptic.csv": lambda path: with_elliptic_features(graph, path),
         "graph.csv.gz": read_graph,
         "benchmark.npz": read_graph,
     }

@@ -32,7 +32,7 @@ for name in {HEAVY}:
     sys.modules[name] = None  # any import of it fails
 import nodecopy
 import nodecopy.copying.kernels, nodecopy.metrics.counting_kernels
-import nodecopy.edge_tables, nodecopy.edge_tables.statistics
+import nodecopy.edge_tables
 from nodecopy import NodeCopying, SameLabel, compare, datasets, io
 from nodecopy.features import neighbours
 from nodecopy._core import random

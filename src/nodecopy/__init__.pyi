@@ -13,9 +13,6 @@ from nodecopy.graph import Graph as Graph
 from nodecopy.interactions import Interactions as Interactions
 from nodecopy.io import as_graph as as_graph
 from nodecopy.io import as_interactions as as_interactions
-from nodecopy.io import from_igraph as from_igraph
-from nodecopy.io import from_networkx as from_networkx
-from nodecopy.io import from_pyg as from_pyg
 from nodecopy.io import read_contacts as read_contacts
 from nodecopy.io import read_graph as read_graph
 from nodecopy.io import read_interactions as read_interactions

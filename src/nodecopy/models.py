@@ -13,7 +13,6 @@ from numpy.random import SeedSequence
 from nodecopy._core.arrays import check_row_data
 from nodecopy._core.checks import check_integer, check_type, type_name
 from nodecopy._core.estimator import Saveable
-from nodecopy._core.files import PathLike
 from nodecopy._core.parallel import sample_stream
 from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy.errors import InputError, NotFittedError
@@ -96,12 +95,6 @@ class GraphModel(Saveable, ABC, Generic[Data]):
 
     def _check_state(self) -> None:
         """Check the fitted attributes of a file, or compute them again from the observed graph."""
-
-    def save(self, path: PathLike) -> None:
-        self.check_fitted()
-        super().save(path)
-
-    save.__doc__ = Saveable.save.__doc__
 
     def check_fitted(self) -> Data:
         """Return the observed graph, or raise :class:`~nodecopy.errors.NotFittedError`."""

@@ -42,7 +42,7 @@ from tests.contracts.graph_models import community_graph
 
 base = pytest.importorskip("sklearn.base")
 MADE: list[Configurable] = [
-    SameLabel(np.array([0, 1])), NearestNeighbours(3, ties="all"), NodeCopying(Jaccard(max_donors=7), 0.25),
+    SameLabel(np.array([0, 1])), NearestNeighbours(3, scale="unit"), NodeCopying(Jaccard(max_donors=7), 0.25),
     BayesianGCN(NodeCopying(SameLabel()), n_graphs=2, base=GCN(n_hidden=7)), DICE(delete="any"),
     CopyingDefence(GCN(n_hidden=3), n_donors=4), VGAE(n_latent=3), CopyEASE(user_donors=Jaccard()),
     EnsembleBPR(LightGCN(n_factors=4), n_graphs=2), WeightedHybrid(Popularity(), CopyEASE(), weight=0.25),

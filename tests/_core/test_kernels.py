@@ -8,9 +8,14 @@ import numba
 import numpy as np
 import pytest
 from numba.core import caching
+from scipy import sparse
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
 
 from nodecopy._core import kernels as compilation
+from nodecopy._core.arrays import Floats
 from nodecopy._core.kernels import njit
+from nodecopy._core.linalg import fit_logistic, fit_penalised_logistic, truncated_svd
 
 
 def add_one(x: int) -> int:
@@ -73,3 +78,64 @@ def test_a_prefetch_instruction_is_emitted() -> None:
     values, positions = np.arange(4), np.arange(4)
     gather_with_prefetch(values, positions, 1)
     assert "llvm.prefetch" in next(iter(gather_with_prefetch.inspect_llvm().values()))
+
+
+def test_truncated_svd_equals_a_full_one_and_is_reproducible() -> None:
+    draws = np.random.default_rng(0)
+    matrix = sparse.csr_array(draws.random((30, 20)) * (draws.random((30, 20)) < 0.3))
+    u, s, vt = truncated_svd(matrix, 4)
+    full = np.linalg.svd(matrix.toarray(), full_matrices=False)
+    np.testing.assert_allclose(np.sort(s)[::-1], full[1][:4])
+    best = (full[0][:, :4] * full[1][:4]) @ full[2][:4]
+    np.testing.assert_allclose((u * s) @ vt, best, atol=1e-9)
+    for again, part in zip(truncated_svd(matrix, 4), (u, s, vt), strict=True):
+        assert np.array_equal(again, part)
+
+
+RNG = np.random.default_rng(0)
+INPUTS = np.column_stack([np.ones(200), RNG.normal(size=(200, 2))])
+TARGETS = (RNG.random(200) < expit(INPUTS @ [-0.5, 2.0, -1.0])).astype(float)
+EXPECTED = LogisticRegression(fit_intercept=False, solver="newton-cholesky", tol=1e-12).fit(INPUTS, TARGETS)
+
+
+def derivatives(weights: Floats) -> tuple[Floats, Floats]:
+    p = expit(INPUTS @ weights)
+    return INPUTS.T @ (TARGETS - p) - weights, INPUTS.T @ (INPUTS * (p * (1 - p))[:, None]) + np.eye(3)
+
+
+def largest_change(step: Floats) -> float:
+    return float(np.abs(INPUTS @ step).max())
+
+
+def test_full_steps_reach_the_maximum() -> None:
+    weights = fit_logistic(derivatives, np.zeros(3), max_steps=20)
+    np.testing.assert_allclose(weights, EXPECTED.coef_[0], rtol=1e-6)
+
+
+def test_damped_steps_reach_the_maximum_from_a_start_where_full_steps_diverge() -> None:
+    start = np.array([0.0, -60.0, 60.0])
+    with np.errstate(all="ignore"):
+        assert not np.allclose(fit_logistic(derivatives, start, max_steps=3), EXPECTED.coef_[0], atol=1)
+    weights = fit_logistic(derivatives, start, max_steps=200, logit_change=largest_change, tolerance=1e-8)
+    np.testing.assert_allclose(weights, EXPECTED.coef_[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("tolerance", [10.0, 1e-8])
+def test_steps_end_at_the_tolerance(tolerance: float) -> None:
+    changes = []
+
+    def record(step: Floats) -> float:
+        changes.append(largest_change(step))
+        return changes[-1]
+
+    fit_logistic(derivatives, np.zeros(3), max_steps=100, logit_change=record, tolerance=tolerance)
+    assert all(change >= tolerance for change in changes[:-1])
+    assert changes[-1] < tolerance
+
+
+def test_penalised_logistic_regression_equals_the_log_odds() -> None:
+    """Three of four: the log-odds are log 3. With a second input, one of two: 0."""
+    outcomes = np.array([1.0, 1, 1, 0] * 100 + [1, 0] * 100)
+    inputs = np.stack([np.repeat([1.0, 0.0], [400, 200]), np.repeat([0.0, 1.0], [400, 200])], axis=1)
+    weights = fit_penalised_logistic(inputs, outcomes, penalty=1e-3, max_steps=20)
+    np.testing.assert_allclose(weights, [np.log(3), 0], atol=1e-4)

@@ -6,15 +6,7 @@ from typing import Any
 
 import pytest
 
-from nodecopy._core.parallel import (
-    _call_inherited,
-    _fork_pool,
-    create_pool,
-    map_on_cores,
-    n_threads,
-    report_progress,
-    track,
-)
+from nodecopy._core.parallel import create_pool, map_on_cores, n_threads, report_progress, track
 
 
 def test_the_outermost_computation_reports_its_progress() -> None:
@@ -57,11 +49,3 @@ def test_tasks_run_on_threads_of_their_own_but_not_inside_a_pool(monkeypatch: py
     with create_pool(1) as pool:
         assert list(pool.map(threads, [8])) == [set()]
     assert list(map_on_cores(lambda number: number * number, range(5))) == [0, 1, 4, 9, 16]
-
-
-def test_processes_inherit_functions_that_cannot_be_pickled() -> None:
-    offset = 10
-    with _fork_pool(2, lambda number: (number + offset, n_threads(8), os.getpid())) as pool:
-        results = list(pool.map(_call_inherited, [1, 2, 3]))
-    assert [(value, threads) for value, threads, _ in results] == [(11, 1), (12, 1), (13, 1)]
-    assert os.getpid() not in {process for *_, process in results}

@@ -45,15 +45,12 @@ def test_unlabelled_rows_and_new_rows_are_classified() -> None:
     assert model.score(X[150:], y[150:]) > 0.95
     assert np.array_equal(model.predict(X[150:]), model.classes_[model.predict_proba(X[150:]).argmax(axis=1)])
     assert (model.n_features_in_, model.graph_.n_nodes) == (5, 150)
-    assert model.uncertainty(X[150:]).total.shape == (50,)
 
 
 @pytest.mark.parametrize("classifier", [None, QUICK, MLP(n_epochs=30)], ids=["APPNP", "GCN", "MLP"])
-@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
-@pytest.mark.parametrize("method", ["knn", "learned"])
-def test_fitted_rows_are_predicted_as_in_transduction(classifier: Any, metric: str, method: str) -> None:
+def test_fitted_rows_are_predicted_as_in_transduction(classifier: Any) -> None:
     X, _, few = blobs()
-    model = GraphClassifier(classifier, method=method, metric=metric, random_state=0).fit(X, few)
+    model = GraphClassifier(classifier, random_state=0).fit(X, few)
     np.testing.assert_allclose(model.predict_proba(X), model.classifier_.predict_proba(), atol=1e-5)
     assert np.array_equal(model.predict(X), model.transduction_)
 
@@ -110,9 +107,6 @@ def test_score_leaves_unlabelled_rows_out() -> None:
     model = GraphClassifier(QUICK, random_state=0).fit(X, few)
     chosen = few != -1
     assert model.score(X, few) == (model.predict(X) == y)[chosen].mean()
-    weights = np.arange(120)
-    right = model.predict(X[chosen]) == y[chosen]
-    assert model.score(X, few, weights) == pytest.approx(np.average(right, weights=weights[chosen]))
     with pytest.raises(InputError, match="label of at least one row; got none"):
         model.score(X, np.full(120, -1))
 
@@ -140,7 +134,6 @@ def test_wrong_parameters() -> None:
     X, _, few = blobs()
     for settings, message in (
         ({"classifier": linear_model.LogisticRegression()}, "classifier of GraphClassifier must be"),
-        ({"metric": "manhattan"}, "metric of graph_from_features must be"),
         ({"classifier": SBMGCN()}, "validation must be given"),
     ):
         with pytest.raises(InputError, match=message):

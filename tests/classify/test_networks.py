@@ -23,11 +23,11 @@ from nodecopy.classify import (
     Classifier,
     DFNet,
     LabelPropagation,
-    NetworkClassifier,
     SelfTraining,
     Trial,
 )
 from nodecopy.classify.base import ClassifierSeeds
+from nodecopy.classify.networks import NetworkClassifier
 from nodecopy.errors import InputError
 from nodecopy.nn import engine, training
 from nodecopy.nn.engine import Ensemble
@@ -46,7 +46,7 @@ CLASSIFIERS = {
     "rank": GCN(rank=10, n_epochs=25, learning_rate=0.05),
     "mlp": MLP(n_epochs=30, learning_rate=0.05),
     "appnp": APPNP(n_epochs=25, n_steps=4, learning_rate=0.05),
-    "dfnet": DFNet(**FEW, n_heads=2, patience=5),
+    "dfnet": DFNet(**FEW, patience=5),
 }
 
 

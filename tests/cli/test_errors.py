@@ -22,20 +22,19 @@ sample karate --directed | --directed applies to files only; got the dataset 'ka
 sample karate --donors nearest-neighbours | needs features; got none. Give --features FILE.
 sample karate --interactions | the source must hold interactions for this command; karate is
 sample karate --donors jaccard --n-neighbours 5 | --n-neighbours applies to --donors nearest-neighbours only
-sample karate --exponent 2 | --exponent applies to --donors jaccard only; got --donors same-label
+sample karate --max-donors 2 | --max-donors applies to --donors jaccard only; got --donors same-label
 sample library --label a | --label applies to graphs only; got interactions
 sample graph.csv --directed --symmetrise maximum | --symmetrise applies to undirected graphs only; got Graph
 sample library --symmetrise none | --symmetrise applies to undirected graphs only; got Interactions(
 sample edges.parquet --engine duckdb --out out --directed --symmetrise maximum | undirected graphs only; got
 sample edges.parquet --engine duckdb | --engine duckdb writes Parquet: give --out FOLDER, without --format.
-sample edges.parquet --engine duckdb --out out --donors weighted | --similarity FILE
+sample edges.parquet --engine duckdb --out out --donors same-label | same-label with --labels FILE
 sample karate --engine duckdb --out out | takes Parquet files, not names of datasets; got karate
 stats karate --samples . | --samples must be a graph or a folder with sample-* files; . has none
 stats library | the source must be a graph for this command; library holds interactions
 infer karate --statistic transitivty | Did you mean transitivity
 infer karate --model subsampling | one of dc-sbm, dot-product, node-copying, sbm; got 'subsampling'
 infer karate --picture x.gif | x.gif must end in one of .png, .svg, .pdf
-infer karate --alternative less | --alternative applies to --null only; got none. Leave it out.
 infer karate --simultaneous | --simultaneous applies to --statistic degrees and pagerank only; got density
 infer karate --resample nodes --statistic pagerank | --statistic pagerank needs --resample edges
 classify graph.csv --labels labels.csv --method gcn | must have features to be classified
@@ -56,7 +55,6 @@ attack {GRAPH} --nodes q99 | --nodes must hold ids of nodes; got 'q99'
 attack {GRAPH} --nodes p01 --n-targets 2 | --n-targets applies to random
 attack {GRAPH} --n-targets 99 | number of candidates = 29; got 99
 attack {GRAPH} --budget few | --budget must be a whole number, 'degree'
-attack {GRAPH} --delete any | --delete applies to --method dice only
 attack {GRAPH} --out same.npz --flips same.npz | --flips must be a file that is neither an input nor another
 defend {GRAPH} --nodes p01 --donors vgae | --donors applies to --method copying only; got --method evidence.
 defend {GRAPH} --nodes p01 --suspects 0.1 | --nodes and --suspects must not be given together

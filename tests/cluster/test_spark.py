@@ -14,7 +14,7 @@ import pytest
 from benchmarks.synthetic_graphs import power_law_graph
 from nodecopy import Graph, Interactions, statistics
 from nodecopy.edge_tables.engines import Spark
-from nodecopy.edge_tables.statistics import edge_table_statistics
+from nodecopy.edge_tables.model import edge_table_statistics
 from tests.edge_tables.twins import RULES, Twins, edge_table, table
 
 pyspark = pytest.importorskip("pyspark")

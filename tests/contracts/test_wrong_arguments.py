@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from importlib.resources import files
+from typing import Any
 
+import numpy as np
 import pytest
 
-from nodecopy import Graph
+from nodecopy import Balanced, Graph, Interactions, Jaccard, NodeCopying
 from nodecopy.errors import InputError
+from nodecopy.experiments import config as toml
 from tests.contracts.public_calls import NAMES, NOT_CALLED, Call, build_calls
 from tests.contracts.wrong_arguments import check_call
 
@@ -49,3 +54,47 @@ def test_calls_succeed_with_valid_arguments(tmp_path: object, monkeypatch: pytes
     monkeypatch.chdir(str(tmp_path))
     call = next(iter(build_calls(["nodecopy.Graph"])))
     assert isinstance(call.function(**call.arguments), Graph)
+
+
+@pytest.mark.parametrize(
+    "labels", [np.array([2**63, 0], np.uint64), [2.0**63, 0.0], [1e300, 0.0], [2**70, 0]]
+)
+def test_labels_that_do_not_fit_are_errors(labels: Any) -> None:
+    with pytest.raises(InputError, match="labels must"):
+        Graph(np.eye(2), labels=labels)
+
+
+def test_big_endian_arrays_are_read() -> None:
+    native, other = np.array([[0, 1.5], [1.5, 0]]), np.array([[0, 1.5], [1.5, 0]], ">f8")
+    assert Graph(other, other, [0, 1]) == Graph(native, native, [0, 1])
+    assert Graph.from_edges(np.array([0, 1], ">i4"), np.array([1, 2], ">u2")).n_edges == 2
+
+
+def test_limits_of_settings() -> None:
+    graph = Graph.from_edges([0, 1], [1, 2])
+    many, every = (NodeCopying(Jaccard(max_donors=n)).fit(graph) for n in (2**63, None))
+    assert many.sample(rng=0) == every.sample(rng=0)
+    with pytest.raises(InputError, match="donors of Balanced must be a donor rule"):
+        NodeCopying(Balanced(None)).fit(graph)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="rating of at_least must be a finite number; got nan"):
+        Interactions([[1]]).at_least(rating=np.nan)
+
+
+TOML = files("nodecopy.experiments").joinpath("configs/table2.toml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("number", ["1e400", "-1e400", "inf", "nan"])
+@pytest.mark.parametrize("setting", ["trials = ", "n_epochs = "])
+def test_numbers_of_toml_files_are_finite(setting: str, number: str) -> None:
+    assert toml.parse(TOML, "valid").name == "valid"
+    text = re.sub(rf"{setting}\d+", setting + number, TOML, count=1)
+    with pytest.raises(InputError, match=rf"number {number} of x.toml must be a finite number; got -?\w+\."):
+        toml.parse(text, "x")
+
+
+@pytest.mark.parametrize(
+    ("number", "message"), [("9" * 400, "trials of .* between 1 and"), ("9" * 5000, "must be valid TOML")]
+)
+def test_large_integers_of_toml_files_are_errors(number: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        toml.parse(re.sub(r"trials = \d+", f"trials = {number}", TOML, count=1), "x")

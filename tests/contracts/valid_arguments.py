@@ -13,7 +13,7 @@ from nodecopy import Graph, Interactions, NodeCopying, SameLabel
 
 SETTINGS: dict[str, Any] = {
     "n_epochs": 2, "n_hidden": 4, "n_latent": 3, "n_graphs": 2, "n_weight_samples": 2, "n_factors": 3,
-    "n_rounds": 1, "n_steps": 4, "n_transitions": 2000, "n_iterations": 2, "n_donors": 2, "rank": 3,
+    "n_rounds": 1, "n_steps": 4, "n_transitions": 2000, "n_donors": 2, "rank": 3,
     "evaluate_every": 1, "batch_size": 16, "n_swaps": 1, "walk_length": 4, "n_neighbours": 3, "patience": 0,
     "C": 1.0, "alpha": 0.5,
 }  # fmt: skip
@@ -65,9 +65,6 @@ def build_network(n_features: int, n_classes: int) -> Any:
 @functools.cache
 def own_arguments() -> dict[str, dict[str, Any]]:
     """Return arguments by callable, where they differ from :func:`shared_arguments`."""
-    import igraph
-    import torch
-    from torch_geometric.data import Data
     from torch_geometric.nn import GraphSAGE
 
     from nodecopy.classify import GCN, Trial
@@ -78,7 +75,6 @@ def own_arguments() -> dict[str, dict[str, Any]]:
     shared = shared_arguments()
     graph, log = shared["graph"], shared["interactions"]
     timed = Interactions(log.matrix, log.user_ids, log.item_ids, np.arange(log.n_interactions))
-    ring = Data(edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), num_nodes=3, y=torch.tensor([0, 1, 0]))
     held_out = Interactions(1 - log.matrix.toarray(), log.user_ids, log.item_ids)
     nodecopy.write_interactions(held_out, "test.csv")
     binary = graph.replace(features=(shared["features"] > 0.5).astype(np.float32))
@@ -87,15 +83,12 @@ def own_arguments() -> dict[str, dict[str, Any]]:
     edges, classes, ids = _parquet_tables()
     base = BPRMF(n_epochs=2, n_factors=3)
     return {
-        "from_igraph": {"network": igraph.Graph.Ring(5)},
-        "from_pyg": {"data": ring},
         "load": {"path": "model.npz"},
         "write_report": {"path": "page.html", "without": PARTS, "n_samples": 1},
         "read_graph": {"path": "graph.npz"},
         "read_interactions": {"path": "log.csv"},
         "read_contacts": {"path": "contacts.csv"},
         "read_feature_graph": {"features": "features.csv"},
-        "with_elliptic_features": {"path": "elliptic.csv"},
         "write_interactions": {"path": "out.csv"},
         "time_split": {"interactions": timed},
         "last_item_split": {"interactions": timed},
@@ -148,8 +141,6 @@ def own_arguments() -> dict[str, dict[str, Any]]:
         "SBMGCN": {"base": GCN(n_epochs=2)},
         "Graph": {"features": shared["features"], "labels": ["x", "y", "z"] * 4, "node_ids": graph.node_ids},
         "Interactions": {"user_ids": log.user_ids, "item_ids": log.item_ids},
-        "FeatureScaling": {"kind": "none"}, "WeightScaling": {"kind": "raw"},
-        "WeightScaling.apply": {"adjacency": graph.adjacency},
         "log_probability": {"sample": log},
         "FeatureEncoder.fit": {"columns": {"a": [1, 2, 3], "b": ["x", "y", "x"]}},
         "FeatureEncoder.transform": {"columns": {"a": [1, 2, 3], "b": ["x", "y", "x"]}},

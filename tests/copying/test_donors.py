@@ -60,20 +60,17 @@ def test_nodes_without_label_keep_their_own() -> None:
 POINTS = np.array([[0.0], [1.0], [2.0], [5.0]])
 
 
-@given(st.data(), st.booleans(), st.sampled_from(["first", "all"]))
-def test_nearest_neighbours_against_sorting(data: st.DataObject, include_self: bool, ties: str) -> None:
+@given(st.data(), st.booleans())
+def test_nearest_neighbours_against_sorting(data: st.DataObject, include_self: bool) -> None:
     """Points on a small lattice, so that distances often tie."""
     n = data.draw(st.integers(2, 8))
     points = np.array(data.draw(st.lists(st.tuples(*[st.integers(0, 3)] * 2), min_size=n, max_size=n)))
     k = data.draw(st.integers(1, n if include_self else n - 1))
-    result = P(NearestNeighbours(k, points, include_self, ties), Graph(np.zeros((n, n))))
+    result = P(NearestNeighbours(k, points, include_self), Graph(np.zeros((n, n))))
     for i in range(n):
         others = [m for m in range(n) if include_self or m != i]
         distance = {m: int(((points[i] - points[m]) ** 2).sum()) for m in others}
-        ranked = sorted(others, key=lambda m, d=distance, i=i: (d[m], m != i, m))  # type: ignore[misc]
-        chosen = ranked[:k]
-        if ties == "all":
-            chosen = [m for m in others if distance[m] <= distance[ranked[k - 1]]]
+        chosen = sorted(others, key=lambda m, d=distance, i=i: (d[m], m != i, m))[:k]  # type: ignore[misc]
         wanted = [1 / len(chosen) if m in chosen else 0 for m in range(n)]
         np.testing.assert_allclose(result[i], wanted, rtol=1e-15)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse, stats
 
 from nodecopy import Graph, Interactions, Jaccard, NearestNeighbours, NodeCopying, SameLabel, Weighted
-from nodecopy.copying import expectation
+from nodecopy.copying import distributions
 from nodecopy.errors import InputError
 from tests.copying.oracles import Matrix, all_donors, dense, maximum, with_keep
 from tests.strategies import graphs
@@ -19,7 +19,7 @@ RULES = [
     SameLabel([0, 0, 1, 0]),
     SameLabel([-1, 2, 2, -1]),
     NearestNeighbours(2, [[0.0], [1.0], [3.0], [4.0]]),
-    NearestNeighbours(1, [[0.0], [1.0], [2.0], [4.0]], include_self=False, ties="all"),
+    NearestNeighbours(1, [[0.0], [1.0], [2.0], [4.0]], include_self=False),
     Jaccard(),
     Jaccard(include_self=False, exponent=2),
     Weighted(SIMILARITY),
@@ -85,7 +85,7 @@ def test_bipartite(donors: Any, keep: float) -> None:
 
 
 def test_products_go_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(expectation, "MAX_BLOCK_ENTRIES", 5)
+    monkeypatch.setattr(distributions, "MAX_BLOCK_ENTRIES", 5)
     check(NodeCopying(Weighted(SIMILARITY), 0.3).fit(Graph(HEAVY)))
 
 

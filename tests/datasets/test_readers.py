@@ -15,7 +15,6 @@ from scipy import sparse
 from nodecopy._core import checks as file_limits
 from nodecopy.datasets import readers
 from nodecopy.errors import InputError
-from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
 
 
@@ -128,19 +127,9 @@ def test_npz_never_unpickles() -> None:
         readers.read_npz(npz(labels=np.array([Malice(), None])))
 
 
-def test_elliptic_and_its_features(tmp_path: Path) -> None:
+def test_elliptic() -> None:
     graph = readers.read_elliptic(b"txId,class\n9,1\n5,0\n", b"txId1,txId2\n9,5\n")
     assert (graph.node_ids.tolist(), graph.n_edges, graph.directed) == ([9, 5], 1, False)
-    path = tmp_path / "features.csv"
-    path.write_text("5,1,0.5\n8,1,0.25\n9,2,-1.5\n")
-    featured = readers.with_elliptic_features(graph, path)
-    assert isinstance(featured.features, np.ndarray)
-    assert featured.features.tolist() == [[2, -1.5], [1, 0.5]]
-    assert isinstance(graph, Graph)
-    assert graph.features is None
-    path.write_text("5,1,0.5\n")
-    with pytest.raises(InputError, match="a line for every node; got none for 9"):
-        readers.with_elliptic_features(graph, path)
 
 
 def test_movielens_keeps_ratings() -> None:

@@ -26,7 +26,7 @@ from nodecopy.edge_tables import (
 )
 from nodecopy.edge_tables.donors import exact_literal, flip_coins, threefry, uniforms
 from nodecopy.edge_tables.engines import DuckDB, TableEngine
-from nodecopy.edge_tables.statistics import edge_table_statistics
+from nodecopy.edge_tables.model import edge_table_statistics
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.io.node_tables import label_array
 from tests.edge_tables.twins import RULES, Twins, collected, edge_table, edges_of, in_order, table

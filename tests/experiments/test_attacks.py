@@ -12,9 +12,9 @@ import pytest
 from nodecopy.attacks import DICE, Perturbation
 from nodecopy.errors import InputError
 from nodecopy.experiments import config as toml
+from nodecopy.experiments.rendering import summarise
 from nodecopy.experiments.runner import run
 from nodecopy.experiments.store import Store
-from nodecopy.experiments.summary import summarise
 from nodecopy.experiments.tasks.attack import score_detection
 from tests.experiments.fakes import load
 

@@ -21,9 +21,9 @@ from nodecopy.experiments.data import (
     draw_null_network,
     factored_odds,
 )
+from nodecopy.experiments.rendering import summarise
 from nodecopy.experiments.runner import run
 from nodecopy.experiments.store import Store
-from nodecopy.experiments.summary import summarise
 from nodecopy.metrics.structure import select_statistics
 from tests.experiments.fakes import TOML
 from tests.experiments.test_attacks import TOML as ATTACKS

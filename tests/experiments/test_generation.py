@@ -14,10 +14,10 @@ from nodecopy import Graph, NearestNeighbours, NodeCopying, datasets
 from nodecopy._core.random import Rng, child
 from nodecopy.experiments import ObservedGraph, rendering
 from nodecopy.experiments import config as toml
+from nodecopy.experiments.rendering import summarise
 from nodecopy.experiments.runner import FIT_CACHE, run
 from nodecopy.experiments.spec import Column
 from nodecopy.experiments.store import Record, Store
-from nodecopy.experiments.summary import summarise
 from nodecopy.metrics.structure import statistics
 from tests.experiments.conftest import ORIGIN
 from tests.experiments.fakes import load

@@ -12,9 +12,9 @@ from numpy.random import SeedSequence
 
 from nodecopy.experiments import config as toml
 from nodecopy.experiments import rendering
+from nodecopy.experiments.rendering import summarise
 from nodecopy.experiments.runner import run
 from nodecopy.experiments.store import Store
-from nodecopy.experiments.summary import summarise
 from nodecopy.experiments.tasks import coverage as coverage_task
 from nodecopy.experiments.tasks.coverage import CoverageTask
 from nodecopy.inference import spectral_communities

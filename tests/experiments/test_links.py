@@ -11,9 +11,9 @@ import pytest
 from nodecopy import Graph, datasets
 from nodecopy.experiments import config as toml
 from nodecopy.experiments import rendering
+from nodecopy.experiments.rendering import summarise
 from nodecopy.experiments.runner import run
 from nodecopy.experiments.store import Store
-from nodecopy.experiments.summary import summarise
 from nodecopy.experiments.tasks.links import (
     AutoencoderControl,
     NetworkControl,

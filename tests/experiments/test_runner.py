@@ -21,7 +21,7 @@ import pytest
 from nodecopy import datasets
 from nodecopy.errors import DataWarning, InputError
 from nodecopy.experiments import runner
-from nodecopy.experiments.rendering import render_markdown
+from nodecopy.experiments.rendering import render_markdown, summarise
 from nodecopy.experiments.runner import (
     CachedGraphModel,
     FitCache,
@@ -32,7 +32,6 @@ from nodecopy.experiments.runner import (
 )
 from nodecopy.experiments.spec import Experiment
 from nodecopy.experiments.store import Record, Store
-from nodecopy.experiments.summary import summarise
 from nodecopy.experiments.tasks import digest_dataset, load_data
 from nodecopy.generators import ErdosRenyi
 from tests.experiments.fakes import TOML, make_experiment

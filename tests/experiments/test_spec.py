@@ -16,11 +16,10 @@ from nodecopy._core.random import child
 from nodecopy.errors import InputError
 from nodecopy.experiments import config as toml
 from nodecopy.experiments import tasks
-from nodecopy.experiments.rendering import render_markdown
+from nodecopy.experiments.rendering import render_markdown, summarise
 from nodecopy.experiments.runner import run
 from nodecopy.experiments.spec import Cell, Column, TrialSeeds, dataset_seed, key, read_count, trial_seed
 from nodecopy.experiments.store import Record, Store
-from nodecopy.experiments.summary import summarise
 from nodecopy.experiments.tasks import Task, digest_dataset, load_data
 from nodecopy.experiments.tasks.generate import GenerationSeeds
 from tests.experiments.fakes import TOML, load, make_experiment

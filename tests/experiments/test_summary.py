@@ -11,8 +11,8 @@ import pytest
 from scipy import stats
 
 from nodecopy.experiments import rendering
+from nodecopy.experiments.rendering import Results, _find_best, compare_with_published, summarise
 from nodecopy.experiments.spec import Column, Published
-from nodecopy.experiments.summary import Results, _find_best, compare_with_published, summarise
 from tests.experiments.conftest import Fill
 from tests.experiments.fakes import TOML, column, make_experiment
 

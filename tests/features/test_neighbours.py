@@ -17,7 +17,7 @@ from nodecopy.features import neighbours
 from nodecopy.features.neighbours import NeighbourSearch
 
 
-def oracle(rows: NDArray[Any], k: int, include_self: bool, ties: str) -> list[list[int]]:
+def oracle(rows: NDArray[Any], k: int, include_self: bool) -> list[list[int]]:
     """Measure everything, sort it, cut it."""
     answer = []
     for i in range(len(rows)):
@@ -26,9 +26,7 @@ def oracle(rows: NDArray[Any], k: int, include_self: bool, ties: str) -> list[li
             for j in range(len(rows))
             if include_self or j != i
         )
-        limit = measured[k - 1][0]
-        kept = measured[:k] if ties == "first" else [entry for entry in measured if entry[0] <= limit]
-        answer.append([j for _, _, j in kept])
+        answer.append([j for _, _, j in measured[:k]])
     return answer
 
 
@@ -46,16 +44,16 @@ def test_against_the_oracle(data: st.DataObject) -> None:
     factor, offset = data.draw(st.sampled_from([(1.0, 0.0), (0.1, 0.0), (0.1, 1e7), (1e-9, 1.0)]))
     rows = np.array(cells, float).reshape(n, width) * factor + offset
     include_self = data.draw(st.booleans()) or n == 1
-    k, ties = data.draw(st.integers(1, n - (not include_self))), data.draw(st.sampled_from(["first", "all"]))
-    expected = oracle(rows, k, include_self, ties)
+    k = data.draw(st.integers(1, n - (not include_self)))
+    expected = oracle(rows, k, include_self)
     for matrix in (rows, sparse.csr_array(rows)):
-        assert ragged(NeighbourSearch(matrix).nearest(k, include_self=include_self, ties=ties)) == expected
+        assert ragged(NeighbourSearch(matrix).nearest(k, include_self=include_self)) == expected
 
 
 def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = np.random.default_rng(5).normal(size=(60, 7))
     expected = ragged(NeighbourSearch(rows).nearest(5))
-    assert expected == oracle(rows, 5, True, "first")
+    assert expected == oracle(rows, 5, True)
     monkeypatch.setattr(neighbours, "MAX_BLOCK_NUMBERS", 130)
     assert ragged(NeighbourSearch(rows).nearest(5)) == expected
 
@@ -72,8 +70,6 @@ def test_scale_does_not_matter(scale: float) -> None:
 def test_wrong_arguments(rows: Any) -> None:
     with pytest.raises(InputError, match="embeddings of NeighbourSearch must"):
         NeighbourSearch(rows).nearest(1)
-    with pytest.raises(InputError, match="ties of NeighbourSearch must be one of 'first', 'all'"):
-        NeighbourSearch(np.eye(2)).nearest(1, ties="last")
     with pytest.raises(InputError, match=r"must have shape \(3, 2\); got \(3, 1\)"):
         NeighbourSearch(np.ones((3, 2)), queries=np.ones((3, 1)))
 
@@ -81,10 +77,9 @@ def test_wrong_arguments(rows: Any) -> None:
 def test_some_rows_are_answered_as_all_are() -> None:
     rows = np.random.default_rng(2).integers(0, 4, size=(40, 3)).astype(float)
     asked = np.array([7, 3, 39])
-    for ties in ("first", "all"):
-        everybody = ragged(NeighbourSearch(rows).nearest(4, include_self=False, ties=ties))
-        some = NeighbourSearch(rows).nearest(4, of=asked, include_self=False, ties=ties)
-        assert ragged(some) == [everybody[row] for row in asked]
+    everybody = ragged(NeighbourSearch(rows).nearest(4, include_self=False))
+    some = NeighbourSearch(rows).nearest(4, of=asked, include_self=False)
+    assert ragged(some) == [everybody[row] for row in asked]
     assert NeighbourSearch(rows).nearest(2, of=asked[:0])[1].size == 0
 
 

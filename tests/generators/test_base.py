@@ -11,7 +11,7 @@ from scipy import sparse
 
 from nodecopy import Graph, Interactions, datasets
 from nodecopy.errors import InputError, NotFittedError
-from nodecopy.generators import CELL, DGLFRMB, GAE, MMSBM, SBM, NetGAN, RandomDotProduct, split_edges
+from nodecopy.generators import CELL, GAE, MMSBM, SBM, NetGAN, RandomDotProduct, split_edges
 from nodecopy.generators.base import (
     binary_adjacency,
     decode_pairs,
@@ -107,9 +107,6 @@ def test_pairs_are_numbered_row_by_row() -> None:
         (RandomDotProduct(35), "n_dimensions of RandomDotProduct must be an integer between 1 and"),
         (MMSBM(np.ones((3, 2))), r"one row for each of 34 nodes; got shape \(3, 2\)"),
         (MMSBM(np.zeros((34, 2))), "nor all zero"),
-        (MMSBM(rho=1e4), "of MMSBM must not be so large that inference overflows"),
-        (DGLFRMB(decoder_widths=(32,)), "decoder_widths of DGLFRMB must be a tuple of two integers"),  # type: ignore[arg-type]
-        (DGLFRMB(decoder_widths=(32, 0)), "decoder_widths of DGLFRMB .* got 0"),
         (CELL(learning_rate=1e30), "learning_rate of CELL must not be so large that training overflows"),
         (NetGAN(learning_rate=1e30, n_steps=4, n_transitions=2000), "learning_rate of NetGAN must not be"),
     ],

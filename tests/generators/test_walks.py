@@ -116,14 +116,7 @@ def test_both_ways_to_draw_walks_have_the_same_distribution() -> None:
     assert np.count_nonzero(counts[0] > 200) >= 4
 
 
-SMALL: dict[str, Any] = {
-    "walk_length": 3,
-    "batch_size": 16,
-    "n_hidden": 8,
-    "n_critic_hidden": 8,
-    "n_embedding": 6,
-    "n_transitions": 4000,
-}
+SMALL: dict[str, Any] = {"walk_length": 3, "batch_size": 16, "n_hidden": 8, "n_transitions": 4000}
 
 
 def ring(n_nodes: int) -> Graph:
@@ -151,7 +144,7 @@ needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GP
 def test_training_learns_the_edges_of_a_ring(device: str) -> None:
     """Share of a generator's transitions that are edges: two of seven by chance."""
     graph, shares = ring(8), []
-    sizes = SMALL | {"batch_size": 32, "n_hidden": 16, "n_critic_hidden": 16, "n_embedding": 8}
+    sizes = SMALL | {"batch_size": 32, "n_hidden": 16}
     for n_steps in (1, 160):
         model = NetGAN(learning_rate=0.02, n_steps=n_steps, device=device, **sizes)
         counts = model.fit(graph, rng=0).counts_

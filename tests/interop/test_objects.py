@@ -14,9 +14,8 @@ from nodecopy import (
     NodeCopying,
     SameLabel,
     Weighted,
+    as_graph,
     datasets,
-    from_igraph,
-    from_networkx,
     read_graph,
     sample_like,
     to_igraph,
@@ -24,6 +23,7 @@ from nodecopy import (
 )
 from nodecopy.copying.networks import annotate
 from nodecopy.errors import InputError
+from nodecopy.io.networks import convert_igraph
 from tests.strategies import graphs
 
 nx = pytest.importorskip("networkx")
@@ -68,13 +68,13 @@ def test_edges_carry_the_attributes_of_the_edge_they_were_copied_from() -> None:
 def test_samples_are_those_of_the_model(directed: bool, symmetrise: str) -> None:
     club = nx.karate_club_graph()
     club = club.to_directed() if directed else club
-    model = NodeCopying(SameLabel(), 0.2, symmetrise).fit(from_networkx(club, label="club"))
+    model = NodeCopying(SameLabel(), 0.2, symmetrise).fit(as_graph(club, labels="club"))
     for other, graph in zip(
         sample_like(club, 3, label="club", keep=0.2, symmetrise=symmetrise, rng=5),
         model.sample_many(3, rng=5),
         strict=True,
     ):
-        assert from_networkx(other, label="club") == graph
+        assert as_graph(other, labels="club") == graph
 
 
 def test_parallel_edges_become_the_heaviest_and_loops_of_directed_graphs_stay() -> None:
@@ -97,7 +97,7 @@ def test_all_but_features_come_back(graph: Graph) -> None:
     assert network.vcount() == graph.n_nodes
     assert network.ecount() == graph.n_edges
     labels = None if graph.label_codes is None or (graph.label_codes < 0).all() else graph.labels
-    other = from_igraph(network)
+    other = convert_igraph(network, "weight").with_labels("label")
     if labels is None:
         other = other.replace(labels=None)
     assert other == Graph(graph.adjacency, None, labels, graph.node_ids, graph.directed)
@@ -108,11 +108,11 @@ def test_igraph_samples_are_those_of_the_model() -> None:
     network = to_igraph(club)
     network["name"] = "club"
     network.es["since"] = [f"{source}-{target}" for source, target in network.get_edgelist()]
-    model = NodeCopying(SameLabel()).fit(from_igraph(network))
+    model = NodeCopying(SameLabel()).fit(as_graph(network))
     for ours, theirs in zip(
         sample_like(network, 3, label="label", rng=4), model.sample_many(3, rng=4), strict=True
     ):
-        assert from_igraph(ours) == theirs.replace(features=None)
+        assert as_graph(ours) == theirs.replace(features=None)
         assert ours["name"] == "club"
         assert ours.vs["label"] == network.vs["label"]
         assert set(ours.es["since"]) <= set(network.es["since"])

@@ -19,12 +19,12 @@ from nodecopy import (
     NodeCopying,
     SameLabel,
     Weighted,
+    as_graph,
     datasets,
     to_pyg,
 )
 from nodecopy._core.random import child, seed_sequence
 from nodecopy.errors import DataWarning, InputError
-from nodecopy.io import from_pyg
 from tests.strategies import graphs
 
 with warnings.catch_warnings():  # torch_geometric uses what torch has deprecated
@@ -53,11 +53,11 @@ def ring(n: int, **more: Any) -> Any:
 
 @pytest.mark.parametrize("symmetrise", ["maximum", "one-endpoint"])
 def test_samples_are_those_of_the_model(karate: Any, symmetrise: str) -> None:
-    model = NodeCopying(SameLabel(), 0.3, symmetrise).fit(from_pyg(karate))
+    model = NodeCopying(SameLabel(), 0.3, symmetrise).fit(as_graph(karate))
     transform = NodeCopy(SameLabel(), 0.3, symmetrise, rng=4)
     for number in range(3):
         seed = child(child(seed_sequence(4), 0), number)
-        assert from_pyg(transform(karate)) == model.sample(rng=seed)
+        assert as_graph(transform(karate)) == model.sample(rng=seed)
 
 
 def test_the_input_stays_and_calls_differ(karate: Any) -> None:
@@ -211,7 +211,7 @@ def test_all_but_ids_and_names_come_back(graph: Graph) -> None:
     data = to_pyg(graph)
     assert data.num_nodes == graph.n_nodes
     assert data.edge_index.shape == (2, graph.rows.n_entries)
-    assert from_pyg(data, directed=graph.directed) == expected
+    assert as_graph(data, directed=graph.directed) == expected
 
 
 def random_graphs(n_graphs: int = 12, **more: Any) -> list[Any]:

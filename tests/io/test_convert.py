@@ -25,9 +25,6 @@ from nodecopy import (
     as_graph,
     as_interactions,
     datasets,
-    from_igraph,
-    from_networkx,
-    from_pyg,
     read_graph,
 )
 from nodecopy.errors import DataWarning, InputError
@@ -176,11 +173,11 @@ def weighted(weight: Any) -> Any:
         (lambda: as_graph(network(), features=["label"]), "features must name attributes with numbers"),
         (lambda: as_graph(network(), weight="money"), "weight must name an edge attribute; got 'money'"),
         (lambda: as_graph(nx.path_graph([1, "1"])), "nodes must have different texts, .*; got '1' twice"),
-        (lambda: from_networkx(weighted("heavy")), "must be a number; got 'heavy'"),
-        (lambda: from_networkx(weighted(np.nan)), "finite"),
-        (lambda: from_networkx(weighted(np.timedelta64(3, "s"))), "weight"),
-        (lambda: from_networkx(weighted(10**5000)), r"weight of edge \(0, 1\) must be a number; got int"),
-        (lambda: from_networkx(nx.path_graph([0, 10**400])), "ids of nodes must fit into 64 bits"),
+        (lambda: as_graph(weighted("heavy")), "must be a number; got 'heavy'"),
+        (lambda: as_graph(weighted(np.nan)), "finite"),
+        (lambda: as_graph(weighted(np.timedelta64(3, "s"))), "weight"),
+        (lambda: as_graph(weighted(10**5000)), r"weight of edge \(0, 1\) must be a number; got int"),
+        (lambda: as_graph(nx.path_graph([0, 10**400])), "ids of nodes must fit into 64 bits"),
         (lambda: read_graph(pd.DataFrame({"source": [0], "target": [1], "weight": [1j]})), "weight"),
     ],
 )
@@ -196,9 +193,9 @@ def test_nodes_of_any_type_get_their_text_as_id() -> None:
     assert graph.node_ids.tolist() == ["(0, 0)", "(0, 1)", "(1, 0)", "(1, 1)"]
     assert graph.adjacency.toarray()[0].tolist() == [0, 3, 1, 0]
     assert labels_of(graph) == ["corner", "", "", ""]
-    assert from_networkx(grid) == graph.replace(labels=None)
+    assert as_graph(grid) == graph.replace(labels=None)
     assert as_graph(nx.path_graph([1, "a"])).node_ids.tolist() == ["1", "a"]
-    assert from_networkx(nx.Graph()).n_nodes == 0
+    assert as_graph(nx.Graph()).n_nodes == 0
 
 
 @pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph])
@@ -222,7 +219,7 @@ def test_every_kind_of_networkx_graph(kind: Any) -> None:
 def test_labels_of_networkx(values: list[Any], expected: list[Any]) -> None:
     path = nx.path_graph(3)
     nx.set_node_attributes(path, dict(enumerate(values)), "label")
-    assert labels_of(from_networkx(path)) == expected
+    assert labels_of(as_graph(path, labels="label")) == expected
 
 
 def test_igraph_with_names_weights_and_labels() -> None:
@@ -230,9 +227,7 @@ def test_igraph_with_names_weights_and_labels() -> None:
     graph.vs["name"], graph.vs["label"] = ["x", "y", "z"], ["a", None, "a"]
     graph.es["weight"], graph.es["since"] = [1.0, None, 4.0], [1, 2, 3]
     expected = Graph([[0, 4, 0], [0, 0, 1], [0, 0, 0]], None, ["a", "", "a"], ["x", "y", "z"], directed=True)
-    assert from_igraph(graph) == expected
-    plain = from_igraph(graph, label="none", weight="none")
-    assert plain == expected.replace(labels=None, adjacency=expected.adjacency > 0)
+    assert as_graph(graph) == expected
     assert as_graph(graph, weight="since").adjacency.max() == 3
     assert as_graph(igraph.Graph(3)) == Graph(np.zeros((3, 3)))
 
@@ -248,7 +243,7 @@ def test_transposed_adjacencies_of_pyg(pyg: Any) -> None:
     tensor = SimpleNamespace(coo=lambda: parts)  # as torch_sparse.SparseTensor
     for adjacency in (transposed, arrows.T.to_sparse_csr(), tensor):
         data = pyg.Data(adj_t=adjacency, num_nodes=3)
-        assert as_graph(data) == from_pyg(data) == expected
+        assert as_graph(data) == expected
     both = pyg.Data(adj_t=(arrows + arrows.T).to_sparse_csr(), num_nodes=3)
     assert not as_graph(both).directed
 
@@ -281,12 +276,12 @@ def test_attributes_of_pyg(pyg: Any, caplog: Any) -> None:
             data = pyg.Data(edge_index=index, num_nodes=3, **{name: weights})
             caplog.clear()
             with caplog.at_level("INFO", logger="nodecopy"):
-                assert as_graph(data).directed == from_pyg(data).directed == (not is_symmetric)
+                assert as_graph(data).directed == (not is_symmetric)
             assert ("both directions differ" in caplog.text) == (not is_symmetric)
             assert not as_graph(data, directed=False).directed
     small = torch.tensor([1.5, 1.5], dtype=torch.bfloat16)
     half = pyg.Data(edge_index=index, num_nodes=3, edge_weight=small, x=torch.ones(3, 2).half())
-    assert from_pyg(half).rows.weights.tolist() == [1.5, 1.5]  # type: ignore[union-attr]
+    assert as_graph(half).rows.weights.tolist() == [1.5, 1.5]  # type: ignore[union-attr]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         quantised = torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.quint8)
@@ -295,8 +290,7 @@ def test_attributes_of_pyg(pyg: Any, caplog: Any) -> None:
         (lambda: to_numpy(quantised), r"tensors of numbers; got torch\.quint8"),
         (lambda: as_graph(pyg.Data(num_nodes=3)), "data must have an edge_index or an adj_t"),
         (lambda: as_graph(pyg.HeteroData()), r"got torch_geometric\.HeteroData"),
-        (lambda: from_pyg(pyg.Data(edge_index=index, num_nodes=3, y=several)), "labels must"),
-        (lambda: from_pyg(pyg.Data(edge_index=index, num_nodes=3, y=several[:, 0] / 2)), "labels must"),
+        (lambda: as_graph(pyg.Data(edge_index=index, num_nodes=3, y=several), labels="y"), "labels must"),
     ):
         with pytest.raises(InputError, match=fragment):
             call()

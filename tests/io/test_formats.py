@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given, settings
 from scipy import sparse
 
-from nodecopy import Graph, Interactions, from_networkx
+from nodecopy import Graph, Interactions
 from nodecopy.errors import InputError, MissingExtraError
 from nodecopy.io import read_graph, read_interactions, to_networkx, write_graph, write_interactions
 from nodecopy.io.matrices import read_matrix_market
+from nodecopy.io.networks import convert_networkx
 from tests.strategies import TEXTS, graphs, interactions
 
 pytestmark = pytest.mark.filterwarnings("ignore:ids .* differ:nodecopy.errors.DataWarning")
@@ -71,7 +72,7 @@ def test_npz_keeps_everything_and_networkx_all_but_features(graph: Graph) -> Non
     if graph.features is not None:
         assert back.features is not None
         assert back.features.dtype == graph.features.dtype
-    assert from_networkx(to_networkx(graph)) == without_features(graph)
+    assert convert_networkx(to_networkx(graph), "weight").with_labels("label") == without_features(graph)
 
 
 @pytest.mark.parametrize("suffix", [*TABLES, ".txt", ".npz"])

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from nodecopy import Graph
 from nodecopy.errors import DataWarning, InputError
-from nodecopy.io import read_contacts, read_graph, read_matrix
+from nodecopy.io import read_contacts, read_graph
 from nodecopy.io.edge_lists import build_graph
 from nodecopy.io.node_tables import check_known
 
@@ -288,24 +288,6 @@ def test_ids_of_matrices_are_checked(write: Write, tmp_path: Path) -> None:
         read_graph(edges, features=tmp_path / "x.npz")
 
 
-def test_matrices_between_nodes_are_in_node_order(tmp_path: Path) -> None:
-    matrix = np.arange(9.0).reshape(3, 3)
-    np.savez(tmp_path / "x.npz", ids=["c", "a", "b"], x=matrix)
-    expected = matrix[np.ix_([1, 2, 0], [1, 2, 0])]
-    np.testing.assert_array_equal(read_matrix(tmp_path / "x.npz", node_ids=["a", "b", "c"]), expected)
-    np.testing.assert_array_equal(read_matrix(tmp_path / "x.npz"), matrix)
-    sparse.save_npz(tmp_path / "s.npz", sparse.csr_array(matrix))
-    reversed_ = read_matrix(tmp_path / "s.npz", node_ids=[2, 1, 0])
-    np.testing.assert_array_equal(reversed_.toarray(), matrix[::-1, ::-1])
-    for name, ids, fragment in (
-        ("s.npz", ["a", "b", "c"], "but the graph has node 'a'"),
-        ("x.npz", ["a", "b"], "id 'c' is not a node"),
-        ("x.npz", ["a", "b", "c", "d"], "no row for a node of the graph: 'd'"),
-    ):
-        with pytest.raises(InputError, match=f"{name}: .*{fragment}"):
-            read_matrix(tmp_path / name, node_ids=ids)
-
-
 def test_given_nodes_and_whole_graphs(write: Write, tmp_path: Path) -> None:
     edges = write("edges.csv", "2,1\n")
     assert read_graph(edges, node_ids=[3, 2, 1]) == Graph.from_edges([2], [1], node_ids=[3, 2, 1])
@@ -442,8 +424,6 @@ def test_windows_by_duration_and_by_number(write: Write, caplog: pytest.LogCaptu
     }
     assert windows[0.0].adjacency.sum() == 8  # the sum of the weights
     assert "contacts of a node with itself: 1" in caplog.text
-    halves = read_contacts(path, n_windows=2, directed=True)
-    assert [graph.n_edges for graph in halves.values()] == [2, 2]
     numbered = write("days.csv", "source,target,day\na,b,1\nb,c,1\na,c,1\na,b,2\nb,c,2\na,c,2\n")
     assert [graph.n_edges for graph in read_contacts(numbered).values()] == [3, 3]
     weeks = write(
@@ -461,7 +441,6 @@ def test_windows_by_duration_and_by_number(write: Write, caplog: pytest.LogCaptu
         ("source,target,time\na,b,20\nb,c,40\n", {}, "window must be given, in the unit of times"),
         ("source,target,time\na,b,20\n", {"window": "1 day"}, "window must be a number, or for dates"),
         ("source,target,date\na,b,2024-01-01\n", {"window": "1 month"}, "or for dates .* got '1 month'"),
-        ("source,target,date\na,b,2024-01-01\n", {"window": 1, "n_windows": 2}, "must be left out"),
         ("source,target,date\na,b,\n", {}, "time must be a column with a time in some rows"),
         ("source,target,date\na,a,2024-01-01\n", {}, "must have contacts between different nodes"),
     ],

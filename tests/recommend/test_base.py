@@ -21,7 +21,6 @@ from nodecopy.datasets import interaction_split
 from nodecopy.errors import InputError
 from nodecopy.recommend import (
     EASE,
-    Contributions,
     CopyEASE,
     EmbeddingRecommender,
     Explanation,
@@ -32,6 +31,7 @@ from nodecopy.recommend import (
     base,
 )
 from nodecopy.recommend.base import (
+    Contributions,
     align,
     find_ids,
     fit_copy,

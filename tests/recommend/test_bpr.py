@@ -13,11 +13,20 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import nodecopy
-from nodecopy import Interactions
+from nodecopy import Interactions, Jaccard, NodeCopying
+from nodecopy._core.random import child, seed_sequence
 from nodecopy.errors import InputError
-from nodecopy.recommend import BPRMF, EASE, MGCCF, EnsembleBPR, LightGCN, Recommender, SampledGraphBPR
+from nodecopy.recommend import BPRMF, EASE, MGCCF, EnsembleBPR, LightGCN, Recommender, SampledGraphBPR, bpr
 from nodecopy.recommend.baselines import above_threshold
-from nodecopy.recommend.bpr import WEIGHTS, NegativeSampler, forbid_likely_pairs, validation_recall
+from nodecopy.recommend.bpr import (
+    GRAPHS,
+    NETWORK,
+    SIMILARITY_DEGREE,
+    WEIGHTS,
+    NegativeSampler,
+    forbid_likely_pairs,
+    validation_recall,
+)
 from tests.contracts.recommenders import RecommenderContract, share_of_own_group, tastes
 from tests.strategies import matrices
 
@@ -119,8 +128,6 @@ def test_diverging_training() -> None:
         (EnsembleBPR(EASE()), r"base of EnsembleBPR must be a network such as LightGCN\(\); got EASE"),  # type: ignore[arg-type]
         (EnsembleBPR(LightGCN(n_layers=0)), "n_layers of LightGCN must be"),
         (EnsembleBPR(LightGCN(), donors="same"), "donors of NodeCopying must be one of"),
-        (SampledGraphBPR(LightGCN(), thresholds=()), "thresholds of SampledGraphBPR must hold at least one"),
-        (SampledGraphBPR(LightGCN()), "threshold of SampledGraphBPR must be given if there is no validation"),
     ],
 )
 def test_wrong_parameters(model: Any, message: str) -> None:
@@ -159,7 +166,7 @@ def test_embeddings_are_means_of_powers(n_layers: int) -> None:
 
 def test_embeddings_of_mgccf_by_its_equations() -> None:
     log = tastes()
-    model = MGCCF(n_factors=8, n_epochs=4, batch_size=64, n_layers=2, similarity_degree=4.0)
+    model = MGCCF(n_factors=8, n_epochs=4, batch_size=64, n_layers=2)
     fitted = model.fit(log, rng=0)
     weights = {name: weight.astype(float) for name, weight in fitted.weights_.items()}
     A = log.matrix.toarray().astype(float)
@@ -174,7 +181,7 @@ def test_embeddings_of_mgccf_by_its_equations() -> None:
         n = [np.tanh(mean(sides[s], h[1 - s]) @ weights[f"neighbour.{2 * layer + s}"]) for s in (0, 1)]
         h = [np.tanh(np.hstack([h[s], n[s]]) @ weights[f"combine.{2 * layer + s}"]) for s in (0, 1)]
     for side in (0, 1):
-        similar = above_threshold(sparse.csr_array(sides[side]), 4.0).toarray()
+        similar = above_threshold(sparse.csr_array(sides[side]), SIMILARITY_DEGREE).toarray()
         z = np.tanh(mean(similar, e[side]) @ weights[f"similar.{side}"])
         s = np.tanh(e[side] @ weights[f"skip.{side}"])
         np.testing.assert_allclose(fitted.embed()[side], h[side] + z + s, atol=1e-5)
@@ -227,3 +234,88 @@ def test_every_user_keeps_some_negatives(seed: int) -> None:
     for user in range(5):
         both = observed[user] | likely[user]
         assert np.array_equal(forbidden[user], observed[user] if both.all() else both)
+
+
+SHORTER = SHORT | {"n_epochs": 4}
+HAS_HISTORY = np.arange(59)
+
+
+def test_a_fitted_base_is_used_as_it_is() -> None:
+    """A base fitted with the child seed gives the same scores as an unfitted one, and stays unchanged."""
+    log = tastes()
+    unfitted = EnsembleBPR(LightGCN(**SHORTER)).fit(log, rng=0)
+    base = LightGCN(**SHORTER).fit(log, rng=child(seed_sequence(0), NETWORK))
+    before = base.score()
+    assert np.array_equal(EnsembleBPR(base).fit(log, rng=0).score(), unfitted.score())
+    assert np.array_equal(base.score(), before)
+    assert not np.array_equal(unfitted.score(), before)
+
+
+def test_scores_are_means_over_samples() -> None:
+    log = tastes()
+    base = LightGCN(**SHORTER).fit(log, rng=5)
+    rule = Jaccard(include_self=False, exponent=2.0, max_donors=10)
+    fitted = EnsembleBPR(base, rule, n_graphs=3).fit(log, rng=7)
+    samples = NodeCopying(rule).fit(log).sample_many(3, rng=child(seed_sequence(7), GRAPHS))
+    embeddings = [base.embed(sample.matrix) for sample in samples]
+    scores = np.mean([users @ items.T for users, items in embeddings], axis=0)
+    np.testing.assert_allclose(fitted.score()[HAS_HISTORY], scores[HAS_HISTORY], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("n_graphs", [None, 4])
+def test_users_keep_their_own_items(n_graphs: int | None) -> None:
+    """With keep=1 scores are those of the base; with keep=0.5, those on graphs of a model that keeps."""
+    log = tastes()
+    base = LightGCN(**SHORTER).fit(log, rng=5)
+    always = EnsembleBPR(base, n_graphs=n_graphs, keep=1.0).fit(log, rng=7)
+    np.testing.assert_allclose(always.score(), base.score(), rtol=1e-4, atol=1e-6)
+    half = EnsembleBPR(base, n_graphs=n_graphs, keep=0.5).fit(log, rng=7)
+    model = NodeCopying(Jaccard(), keep=0.5).fit(log)
+    graph_seed = child(seed_sequence(7), GRAPHS)
+    graphs = [sample.matrix for sample in model.sample_many(n_graphs or 0, rng=graph_seed)]
+    embeddings = [base.embed(graph) for graph in graphs or [model.expected_adjacency().tocsr()]]
+    scores = np.mean([users @ items.T for users, items in embeddings], axis=0)
+    np.testing.assert_allclose(half.score()[HAS_HISTORY], scores[HAS_HISTORY], rtol=1e-4, atol=1e-6)
+
+
+def test_likely_pairs_are_not_negatives(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tastes()
+    forbidden_pairs: list[sparse.csr_array] = []
+
+    def record(forbidden: sparse.csr_array) -> NegativeSampler:
+        forbidden_pairs.append(forbidden)
+        return NegativeSampler(forbidden)
+
+    monkeypatch.setattr(bpr, "NegativeSampler", record)
+    SampledGraphBPR(LightGCN(**SHORTER), threshold=0.3).fit(log, rng=0)
+    model = NodeCopying(Jaccard()).fit(log)
+    expected = (log.matrix.toarray() > 0) | (model.expected_adjacency().toarray() > 0.3)
+    assert not expected.all(axis=1).any()
+    assert np.array_equal(forbidden_pairs.pop().toarray(), expected)
+    SampledGraphBPR(LightGCN(**SHORTER), threshold=0.3, n_graphs=5).fit(log, rng=0)
+    estimate = model.monte_carlo_adjacency(5, rng=child(seed_sequence(0), GRAPHS)).toarray()
+    assert np.array_equal(forbidden_pairs.pop().toarray(), (log.matrix.toarray() > 0) | (estimate > 0.3))
+
+
+def test_a_threshold_of_1_is_algorithm_3() -> None:
+    log = tastes()
+    ensemble = EnsembleBPR(LightGCN(**SHORTER)).fit(log, rng=0)
+    sampled = SampledGraphBPR(LightGCN(**SHORTER), threshold=1.0).fit(log, rng=0)
+    assert np.array_equal(sampled.score(), ensemble.score())
+    observed = SampledGraphBPR(LightGCN(**SHORTER), threshold=1.0, test_graph="observed").fit(log, rng=0)
+    plain = LightGCN(**SHORTER).fit(log, rng=child(seed_sequence(0), NETWORK))
+    assert np.array_equal(observed.score(), plain.score())
+
+
+def test_the_test_graph_can_be_changed_after_training(tmp_path: Path) -> None:
+    log = tastes()
+    copied = SampledGraphBPR(LightGCN(**SHORTER), threshold=0.3).fit(log, rng=0)
+    observed = SampledGraphBPR(LightGCN(**SHORTER), threshold=0.3, test_graph="observed").fit(log, rng=0)
+    scores = copied.score()
+    copied.save(tmp_path / "both.npz")
+    for model in (copied, nodecopy.load(tmp_path / "both.npz")):
+        model.set_params(test_graph="observed")
+        assert np.array_equal(model.score(), observed.score())
+    observed.set_params(test_graph="copied")
+    assert np.array_equal(observed.score(), scores)
+    assert not np.array_equal(copied.score(), scores)

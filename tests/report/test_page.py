@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 import nodecopy
 from nodecopy import Graph, compare, datasets
 from nodecopy.errors import DataWarning, InputError
-from nodecopy.inference import BootstrapResult, Diagnostic, Estimate
+from nodecopy.inference import BootstrapResult, Estimate
+from nodecopy.inference.diagnosis import Diagnostic
 from nodecopy.report import page
 from nodecopy.report.attacked_node import attack_section
 from nodecopy.report.page import (

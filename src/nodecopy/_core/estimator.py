@@ -117,6 +117,7 @@ class Saveable(Configurable):
         The file is written as a whole or not at all. It does not hold the device.
         """
         format_of(path, (".npz",))
+        getattr(self, "check_fitted", lambda: None)()
         arrays: dict[str, Array] = {}
         tree = json.dumps(_encode(self, arrays, type(self).__name__))
         with atomic_write(path) as temporary, temporary.open("wb") as file:

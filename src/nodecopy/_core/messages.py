@@ -18,6 +18,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
+from nodecopy._core.imports import import_optional
 from nodecopy.errors import DataWarning
 
 LOGGER = logging.getLogger("nodecopy")
@@ -177,6 +178,11 @@ class ResultTable(PrintedTable, Generic[R]):
     def __getitem__(self, name: str) -> R:
         rows: Any = self
         return {row.name: row for row in rows}[name]  # type: ignore[no-any-return]
+
+    def to_pandas(self) -> Any:
+        """Return a data frame with a row per statistic."""
+        frame, rows = import_optional("pandas", "to_pandas").DataFrame, list(self)
+        return frame(rows, columns=getattr(rows[0], "_fields", None)).set_index("name")
 
 
 def escape_markdown(text: str) -> str:

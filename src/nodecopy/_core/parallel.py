@@ -1,19 +1,16 @@
-"""Threads, processes and progress of long computations."""
+"""Threads and progress of long computations."""
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TypeVar
-
-from nodecopy.errors import InputError
 
 MAX_THREADS = 8  # threads of compiled code, each of which holds arrays with an entry per node or per column
 T = TypeVar("T")
@@ -27,7 +24,6 @@ class _Listener:
 
 
 _state = threading.local()
-_function: Callable[[int], Any] | None = None
 _listener: ContextVar[_Listener | None] = ContextVar("listener", default=None)
 
 
@@ -50,22 +46,21 @@ def map_on_cores(
 
 def create_pool(workers: int) -> ThreadPoolExecutor:
     """Return a pool of threads in which :func:`n_threads` is 1."""
-    return ThreadPoolExecutor(workers, initializer=_start)
+    return ThreadPoolExecutor(workers, initializer=_start_worker)
 
 
-def sample_stream(make: Callable[[int], T], n: int, workers: int, *, processes: bool = False) -> Iterator[T]:
+def sample_stream(make: Callable[[int], T], n: int, workers: int) -> Iterator[T]:
     """Yield ``make(0), make(1), ...`` in order, at most ``workers`` of them under way or waiting."""
     if workers == 1:
         yield from map(make, range(n))
         return
-    call = _call_inherited if processes else make
-    with _fork_pool(workers, make) if processes else create_pool(workers) as pool:
-        waiting = deque(pool.submit(call, number) for number in range(min(workers, n)))
+    with create_pool(workers) as pool:
+        waiting = deque(pool.submit(make, number) for number in range(min(workers, n)))
         try:
             for number in range(len(waiting), n + len(waiting)):
                 item = waiting.popleft().result()
                 if number < n:
-                    waiting.append(pool.submit(call, number))
+                    waiting.append(pool.submit(make, number))
                 yield item
                 del item
         finally:
@@ -73,22 +68,8 @@ def sample_stream(make: Callable[[int], T], n: int, workers: int, *, processes: 
                 future.cancel()
 
 
-def _fork_pool(workers: int, function: Callable[[int], Any]) -> Executor:
-    """Return a pool of processes that inherit a function, which need not be pickled."""
-    if "fork" not in multiprocessing.get_all_start_methods():
-        raise InputError("processes=True needs a system that can fork, such as Linux. Use threads.")
-    context = multiprocessing.get_context("fork")
-    return ProcessPoolExecutor(workers, mp_context=context, initializer=_start, initargs=(function,))
-
-
-def _start(function: Callable[[int], Any] | None = None) -> None:
-    global _function
-    _function, _state.is_worker = function or _function, True
-
-
-def _call_inherited(number: int) -> Any:
-    assert _function is not None
-    return _function(number)
+def _start_worker() -> None:
+    _state.is_worker = True
 
 
 @contextmanager

@@ -24,7 +24,6 @@ from nodecopy._core.checks import (
     type_name,
 )
 from nodecopy._core.estimator import Saveable
-from nodecopy._core.files import PathLike
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy._core.random import Rng, seed_sequence
@@ -604,9 +603,9 @@ class Classifier(Saveable):
         return labels
 
     def network_device(self) -> str:
-        """Return the device on which networks predict."""
-        device: str = getattr(self, "device", "cpu")
-        return device
+        """Return the device on which networks predict, which is that of the base, if there is one."""
+        base, device = getattr(self, "base", None), getattr(self, "device", "cpu")
+        return base.network_device() if isinstance(base, Classifier) else str(device)
 
     def predict_proba(self, graph: Graph | None = None) -> NDArray[np.float32]:
         """Return the probability of each class (columns: ``classes_``) for each node.
@@ -774,11 +773,6 @@ class Classifier(Saveable):
     def to_pandas(self, graph: Graph | None = None) -> Any:
         """Return :meth:`table` as a data frame with the ids as its index."""
         return import_optional("pandas", "to_pandas").DataFrame(self.table(graph)).set_index("id")
-
-    def save(self, path: PathLike) -> None:
-        """Write parameters, networks and prediction, without the graph, to an ``.npz`` file for ``load``."""
-        self.check_fitted()
-        super().save(path)
 
     def get_state(self) -> dict[str, Any]:
         """Return what was fitted by name, without the graph and its labels."""

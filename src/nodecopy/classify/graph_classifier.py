@@ -8,14 +8,14 @@ import numpy as np
 from scipy import sparse
 
 from nodecopy._core.arrays import Array, Bools, Floats, as_csr
-from nodecopy._core.checks import check_integer, check_numbers, check_type, check_vector, is_missing, show
+from nodecopy._core.checks import check_integer, check_type, is_missing, show
 from nodecopy._core.imports import from_name, import_optional
 from nodecopy._core.messages import log_decision
 from nodecopy.classify import CLASSIFIERS
-from nodecopy.classify.base import Classifier, Prediction, Uncertainty
+from nodecopy.classify.base import Classifier, Prediction
 from nodecopy.classify.networks import APPNP
 from nodecopy.errors import InputError
-from nodecopy.features.graphs import cosine_rows, graph_from_features
+from nodecopy.features.graphs import graph_from_features
 from nodecopy.features.neighbours import NeighbourSearch
 from nodecopy.features.scaling import FeatureScaling
 from nodecopy.graph import UNLABELLED, Graph
@@ -37,9 +37,8 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
     classifier
         The classifier of nodes, by default ``APPNP(n_epochs=100, features=scale)``. Any other scales columns
         by its own parameter ``features``.
-    method, n_neighbours, metric
-        As in :func:`~nodecopy.graph_from_features`. A new row, too, is connected to ``n_neighbours`` fitted
-        rows.
+    n_neighbours
+        As in :func:`~nodecopy.graph_from_features`, also for new rows, which are connected to fitted ones.
     scale
         ``"standardise"`` (default), ``"auto"``, ``"unit"``, ``"rows"``, ``"binary"`` or ``"none"``: how
         features are scaled before distances are measured, and for the default classifier.
@@ -81,16 +80,12 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
         self,
         classifier: Classifier | str | None = None,
         *,
-        method: str = "knn",
         n_neighbours: int = 10,
-        metric: str = "euclidean",
         scale: str = "standardise",
         random_state: Any = None,
     ) -> None:
         self.classifier = classifier
-        self.method = method
         self.n_neighbours = n_neighbours
-        self.metric = metric
         self.scale = scale
         self.random_state = random_state
 
@@ -136,22 +131,14 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
         p = self._predict_rows(X).probabilities.astype(np.float64)
         return np.asarray(p / p.sum(axis=1, keepdims=True))
 
-    def uncertainty(self, X: Any) -> Uncertainty:
-        """Return the entropy of each prediction, split into noise and disagreement between samples."""
-        return self._predict_rows(X).uncertainty()
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any) -> float:
         """Return the accuracy on the rows that have a label; the others are left out."""
         labels, is_labelled = split_labels(y)
         if not len(labels):
             raise InputError("y", "must hold the label of at least one row; got none.")
-        weights = None
-        if sample_weight is not None:
-            given = check_numbers(sample_weight, "sample_weight")
-            weights = check_vector(given, "sample_weight", length=len(is_labelled), per="row")[is_labelled]
         predicted = self.predict(X)
         validation.check_consistent_length(predicted, is_labelled)
-        return float(np.average(predicted[is_labelled] == labels, weights=weights))
+        return float((predicted[is_labelled] == labels).mean())
 
     def __sklearn_tags__(self) -> Any:
         """Return the tags of scikit-learn: sparse tables are welcome."""
@@ -180,8 +167,7 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
         if n_neighbours >= n:
             log_decision(f"n_neighbours: {n - 1} instead of {n_neighbours}, since there are {n} rows.")
         points = self.scaling_.apply_to_rows(matrix)
-        settings: Any = {"n_neighbours": min(n_neighbours, n - 1), "metric": self.metric}
-        return graph_from_features(points, self.method, **settings).replace(features=matrix)
+        return graph_from_features(points, n_neighbours=min(n_neighbours, n - 1)).replace(features=matrix)
 
     def _predict_rows(self, X: Any) -> Prediction:
         validation.check_is_fitted(self)
@@ -196,10 +182,8 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
         adjacency, n, n_new = self.graph_.adjacency, self.graph_.n_nodes, rows.shape[0]
         if sparse.issparse(rows) != sparse.issparse(fitted):
             rows = sparse.csr_array(rows) if sparse.issparse(fitted) else rows.toarray()
-        points = [self.scaling_.apply_to_rows(part) for part in (fitted, rows)]
-        if self.metric == "cosine":
-            points = [cosine_rows(part) for part in points]
-        search = NeighbourSearch(points[0], queries=points[1], queries_are_nodes=False)
+        points, queries = (self.scaling_.apply_to_rows(part) for part in (fitted, rows))
+        search = NeighbourSearch(points, queries=queries, queries_are_nodes=False)
         n_neighbours = min(self.n_neighbours, n)
         nearest = search.nearest(n_neighbours)[1].reshape(n_new, n_neighbours)
         is_equal = np.asarray(abs(fitted[nearest[:, 0]] - rows).sum(axis=1)).ravel() == 0

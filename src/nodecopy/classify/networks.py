@@ -153,8 +153,6 @@ class NetworkClassifier(BatchClassifier):
         ``"gnn-benchmark"``: Shchur et al. (2018), early stopping, ``"binary"`` features, ``"raw"`` weights.
     n_hidden
         Hidden units.
-    activation
-        ``"relu"``, ``"leaky"`` (a slope of 0.2 below zero) or ``"none"``, a linear network.
     bias
         Whether both layers have a bias.
     features
@@ -164,37 +162,28 @@ class NetworkClassifier(BatchClassifier):
     weights
         Of edges. ``"auto"``: ``"log"`` for heavy-tailed weights, otherwise ``"raw"``, as they are.
         ``"log"``: log(1 + weight / smallest weight); ``"binary"``: all one.
-    dropout, drop_input
-        Share of hidden units that a training step drops, and whether it drops features, too.
-    learning_rate, weight_decay, decay_all
-        Of Adam; the decay is that of the first layer's weights, or of all weights with ``decay_all``.
+    dropout
+        Share of features and hidden units that a training step drops.
+    learning_rate, weight_decay
+        Of Adam; the decay is that of the first layer's weights.
     n_epochs
         Epochs of training, at most.
     patience
         Epochs without a lower validation loss before training stops; 0 for no early stopping.
     device
         ``"cpu"`` or ``"cuda"``.
-
-    Examples
-    --------
-    >>> from nodecopy.classify import GCN
-    >>> GCN(preset="gnn-benchmark", n_hidden=32).build_config().patience
-    50
     """
 
     presets: ClassVar[dict[str, TrainingConfig]]
 
     preset: str = "default"
     n_hidden: int | None = None
-    activation: str | None = None
     bias: bool | None = None
     features: str | None = None
     weights: str | None = None
     dropout: float | None = None
-    drop_input: bool | None = None
     learning_rate: float | None = None
     weight_decay: float | None = None
-    decay_all: bool | None = None
     n_epochs: int | None = None
     patience: int | None = None
     device: str = "cpu"
@@ -219,7 +208,8 @@ class GCN(NetworkClassifier):
     Parameters
     ----------
     preset
-        As in :class:`NetworkClassifier`, or ``"g3nn"``: Ma et al. (2019), with early stopping.
+        As in :class:`NetworkClassifier`, or ``"g3nn"``: Ma et al. (2019), with early stopping, dropout of
+        hidden units only, and a decay of all weights.
     rank
         Replace the adjacency by its truncated SVD of this rank (GCN-SVD; Entezari et al., 2020).
     n_hidden, ..., device
@@ -312,15 +302,13 @@ class DFNet(BatchClassifier):
     Parameters
     ----------
     widths
-        Hidden units of each layer and each attention head (8, 16, 32, 64).
-    n_heads
-        Attention heads (4).
+        Hidden units of each layer and each of the four attention heads (8, 16, 32, 64).
     features, weights
         As in :class:`NetworkClassifier`; the authors' are ``"none"`` and ``"raw"``.
     dropout
         Share of hidden units that a training step drops (0.9).
-    learning_rate, weight_decay
-        Of Adam (0.002), and of all kernels (0.0018).
+    learning_rate
+        Of Adam (0.002).
     n_epochs, patience, device
         As in :class:`NetworkClassifier` (200 and 0).
 
@@ -348,12 +336,10 @@ class DFNet(BatchClassifier):
 
     widths: tuple[int, ...] | None = None
     _: KW_ONLY
-    n_heads: int | None = None
     features: str | None = "auto"
     weights: str | None = "auto"
     dropout: float | None = None
     learning_rate: float | None = None
-    weight_decay: float | None = None
     n_epochs: int | None = None
     patience: int | None = None
     device: str = "cpu"

@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     from nodecopy.attacks import Perturbation
 
 N_TARGETS = 5
-Delete = Literal["same-class", "any"]
 Method = Literal["dice", "nettack", "fga", "random"]
-METHODS_OF = {"delete": ("dice",), "n_influencers": ("nettack",), "scale_features": ("nettack", "fga")}
 
 
 def attack(
@@ -42,15 +40,9 @@ def attack(
         "Flips for each target: a number, 'degree', or a share of its edges (dice: of those that it may "
         "delete). (default: degree, fga 20, dice 0.5)"
     ),
-    delete: Delete | None = opt.more("dice: delete edges within the class, or any. (default: same-class)"),
-    n_influencers: opt.Count | None = opt.more(
-        "nettack: flip edges of this many neighbours, not of the target."
-    ),
     scale_features: opt.ScaleFeatures | None = opt.more(
         "nettack and fga: how the surrogate scales features. (default: auto)"
     ),
-    independent: bool = opt.more("Attack each target in the clean graph.", False),
-    no_check: bool = opt.more("Do not check by classifiers which targets are misled.", False),
     seed: opt.Seed = 0,
     out: Path | None = opt.writes("File for the attacked graph: .csv .tsv .txt .parquet .npz .graphml."),
     flips: Path | None = opt.writes("File for the flips, for nodecopy defend: .npz, or a table."),
@@ -76,8 +68,7 @@ def attack(
     import_optional("torch", "nodecopy attack")
     from nodecopy.nn.networks import add_identity_features
 
-    settings = {"delete": delete, "n_influencers": n_influencers, "scale_features": scale_features}
-    attacker = _create_attack(method, not independent, **settings)
+    attacker = _create_attack(method, scale_features)
     budget_value = _parse_budget(budget)
     graph = files.load_graph(source, tables)
     split, root = files.split_for_attack(graph, source, seed)
@@ -110,7 +101,7 @@ def attack(
         write_graph(attacked, out, spreadsheet=spreadsheet)
     if flips is not None:
         perturbation.save(flips, spreadsheet=spreadsheet)
-    outcomes = [] if no_check else _check_targets(graph, perturbation, train, child(root, TrialSeeds.METHOD))
+    outcomes = _check_targets(graph, perturbation, train, child(root, TrialSeeds.METHOD))
     if json_:
         print_json(files.describe_run(source, seed=seed, **_describe(perturbation, outcomes)))
         return
@@ -122,16 +113,13 @@ def attack(
         print_note(f"isolated nodes, which are not in the table of edges: {list_names(isolated)}")
 
 
-def _create_attack(method: Method, together: bool, **settings: Any) -> Any:
+def _create_attack(method: Method, scale: str | None) -> Any:
     from nodecopy import attacks
 
-    given = opt.select_given("method", method, METHODS_OF, settings)
-    if "n_influencers" in given:
-        given["direct"] = False
-    if "scale_features" in given:
-        given["scale"] = given.pop("scale_features")
+    applies_to, settings = {"scale_features": ("nettack", "fga")}, {"scale_features": scale}
+    given = opt.select_given("method", method, applies_to, settings)
     kinds = {"dice": "DICE", "nettack": "Nettack", "fga": "FGA", "random": "RandomFlips"}
-    return getattr(attacks, kinds[method])(together=together, **given)
+    return getattr(attacks, kinds[method])(**({"scale": scale} if given else {}))
 
 
 def _parse_budget(budget: str | None) -> int | float | str | None:
@@ -158,13 +146,7 @@ def _check_targets(
         return GCN().fit(add_identity_features(graph), train, rng=rng).predict()
 
     with show_status("checking who is misled"), mute_decisions():
-        before = predict(graph)
-        if perturbation.together:
-            after = predict(perturbation.apply(graph))
-        else:
-            after = before.copy()
-            for node in targets.tolist():
-                after[node] = predict(perturbation.apply(graph, target=node))[node]
+        before, after = predict(graph), predict(perturbation.apply(graph))
     is_misled = (before == names) & (after != names)
     columns = {"target": graph.node_ids, "before": before, "after": after, "misled": is_misled}
     rows = zip(*(column[targets].tolist() for column in columns.values()), strict=True)

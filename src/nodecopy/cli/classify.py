@@ -34,7 +34,7 @@ LABEL_PROPAGATION = "label-propagation"
 METHODS_OF = {
     "n_rounds": ("self-training", "bgcn-copy"),
     "class_weight": ("self-training",),
-    **dict.fromkeys(("n_graphs", "n_weight_samples"), ("bgcn-copy",)),
+    "n_graphs": ("bgcn-copy",),
 }
 N_SHOWN = 5  # nodes in the table of the most uncertain predictions
 CLASS_SCORES = ("precision", "recall", "f1")
@@ -54,9 +54,6 @@ def classify(
         "number by validation accuracy. (default: 4, bgcn-copy 1)"
     ),
     n_graphs: opt.Count | None = opt.common("bgcn-copy: number of sampled graphs. (default: 10)"),
-    n_weight_samples: opt.Count | None = opt.more(
-        "bgcn-copy: dropout samples of each network. (default: 10)"
-    ),
     class_weight: str | None = opt.more(
         "self-training: f1, or weights of classes such as fraud=5,other=1, to find rare classes. (default: 1)"
     ),
@@ -90,9 +87,8 @@ def classify(
     inputs = [source, tables.labels, tables.features, load]
     opt.check_outputs(inputs, out=(out, TABLES), save=(save, (".npz",)))
     import_optional("torch", "nodecopy classify")
-    settings: dict[str, Any] = {"n_rounds": n_rounds, "n_graphs": n_graphs}
     weights = None if class_weight is None else _parse_weights(class_weight)
-    settings |= {"n_weight_samples": n_weight_samples, "class_weight": weights}
+    settings: dict[str, Any] = {"n_rounds": n_rounds, "n_graphs": n_graphs, "class_weight": weights}
     name, chosen = source or str(tables.features), method or RECOMMENDED
     if load is None:
         if chosen == LABEL_PROPAGATION:

@@ -109,11 +109,7 @@ def _describe_data() -> dict[str, Any]:
 
 
 def _run_checks() -> dict[str, dict[str, Any]]:
-    checks = {
-        "sample": _check_sampling,
-        "recommend": _check_recommendation,
-        "classify": _check_classification,
-    }
+    checks = {"sample": _check_sampling, "classify": _check_classification}
     results: dict[str, dict[str, Any]] = {}
     for name, check in checks.items():
         start, error, result = time.perf_counter(), None, None
@@ -134,14 +130,6 @@ def _check_sampling() -> str:
     if n_edges != EXPECTED_EDGES:
         raise AssertionError(f"the sample must have {EXPECTED_EDGES} edges; it has {n_edges}")
     return f"a sample of the karate club has {n_edges} edges, as it must"
-
-
-def _check_recommendation() -> str:
-    from nodecopy.recommend import CopyEASE
-
-    library = datasets.load("library")
-    items, _ = CopyEASE().fit(library).recommend(library.user_ids[:1], 1)
-    return f"{library.user_ids[0]} gets {items[0, 0]}"
 
 
 def _check_classification() -> str:

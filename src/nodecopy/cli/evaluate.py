@@ -62,9 +62,6 @@ def evaluate(
     ),
     tune: bool = opt.more("First tune EASE, CopyEASE and IALS on the validation part.", False),
     min_rating: float | None = opt.more("Lowest rating that is a positive interaction; others are left out."),
-    unknown: Literal["count", "error", "ignore"] = opt.more(
-        "Users and items that are not in training: count as misses, are an error or are left out.", "count"
-    ),
     device: opt.Device = "cpu",
     seed: opt.Seed = 0,
     per_user: Path | None = opt.more("File for the metrics of every user: .csv, .tsv, .txt or .parquet."),
@@ -74,7 +71,8 @@ def evaluate(
 ) -> None:
     """Evaluate recommenders on held-out interactions.
 
-    All items are ranked except those that a user has in the training part. Metrics are means over users with
+    All items are ranked except those that a user has in the training part. Test interactions with users and
+    items that are not in it count as misses. Metrics are means over users with
     test items. Without a validation part, --tune and networks hold out a tenth of the training part. In the
     end every recommender is fitted to the whole training part.
 
@@ -94,8 +92,6 @@ def evaluate(
     else:
         opt.check_applicable("--test FILE", "no test part", validation=validation)
         parts = _split(source, split, test_share, min_rating, seed, log)
-    if unknown != "count":
-        parts = _without_unknown(parts, unknown)
     for part, interactions in (("training", parts.train), ("test", parts.test)):
         if not interactions.n_interactions:
             raise InputError(f"the {part} part must hold at least one interaction; got none.")
@@ -208,16 +204,3 @@ def _split(
     else:
         train, _, test = datasets.last_item_split(interactions, n_validation=0)
     return Parts(split, train, test)
-
-
-def _without_unknown(parts: Parts, unknown: str) -> Parts:
-    known_by = parts.train if parts.history is None else parts.history
-    has_users = np.bincount(parts.train.rows.indices, minlength=parts.train.n_items) > 0
-    rows = parts.test.rows
-    is_known = has_users[rows.indices] & (known_by.rows.degrees[rows.row_numbers] > 0)
-    n_unknown = int((~is_known).sum())
-    if unknown == "error" and n_unknown:
-        got = f"{n_unknown:,} interactions of others. --unknown ignore leaves them out"
-        raise InputError(f"the test part must hold users and items of the training part; got {got}.")
-    print_note(f"{n_unknown:,} test interactions are of unknown users or items and left out")
-    return parts._replace(test=parts.test.select(is_known))

@@ -127,7 +127,7 @@ def parse_nodes(graph: Graph, nodes: str) -> Ints:
     return positions
 
 
-def parse_ids(text: str, ids: Array, option: str, unknown: str = "error") -> Ints:
+def parse_ids(text: str, ids: Array, option: str) -> Ints:
     """Return the positions of ids, separated by commas or in a file."""
     words, names = text.split(","), set(map(str, ids.tolist()))
     if len(words) == 1 and text not in names and Path(text).is_file():
@@ -136,10 +136,6 @@ def parse_ids(text: str, ids: Array, option: str, unknown: str = "error") -> Int
     named = [word.strip() for word in words if word.strip()]
     if not named:
         raise InputError(f"{option} must name at least one id; got {text!r}.")
-    existing = [word for word in named if word in names]
-    if unknown == "ignore" and len(existing) < len(named):
-        log_decision(f"{option}: {len(named) - len(existing)} of {len(named)} ids are not in the source.")
-        named = existing
     return find_ids(named, ids, option)
 
 

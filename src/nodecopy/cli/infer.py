@@ -17,7 +17,6 @@ from nodecopy.inference.bootstrapping import METHODS
 from nodecopy.inference.null_tests import NULL_MODELS
 from nodecopy.inference.resampling import MODELS
 from nodecopy.inference.statistics import NODE_STATISTICS
-from nodecopy.metrics.significance import ALTERNATIVES
 
 MODEL_NAMES = ("auto", *MODELS["edges"], *MODELS["nodes"])
 PICTURES = (".png", ".svg", ".pdf")
@@ -40,9 +39,6 @@ def infer(
     null: Annotated[str | None, NULL_MODELS] = opt.common(
         "Also test against this null model, and print p-values."
     ),
-    alternative: Annotated[str | None, ALTERNATIVES] = opt.more(
-        "Which values p-values count. (default: two-sided)"
-    ),
     n: Annotated[int, opt.at_least(2)] = opt.common("Number of samples.", 500, "--n", "-n"),
     confidence: Annotated[float, opt.between(0.01, 0.9999)] = opt.more(
         "Confidence level of intervals.", 0.95
@@ -64,8 +60,6 @@ def infer(
         nodecopy infer edges.csv --statistic pagerank --json
     """
     opt.check_outputs([source, tables.labels], picture=(picture, PICTURES))
-    if null is None:
-        opt.check_applicable("--null", "none", alternative=alternative)
     of_nodes = set(statistic) & set(NODE_STATISTICS)
     if not of_nodes:
         allowed = f"--statistic {' and '.join(NODE_STATISTICS)}"
@@ -84,7 +78,6 @@ def infer(
             numbers = [row for row in result if not row.is_array]
             defined = [row for row in numbers if np.isfinite(row.observed)]
             names = [row.name for row in defined or numbers]  # the test says it if none is defined
-            settings["alternative"] = alternative or "two-sided"
             tests = null_test(graph, names, null=null, **settings)
     if picture is not None:
         with atomic_write(picture) as temporary:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
@@ -97,8 +97,6 @@ def recommend(
     k: opt.Count = opt.common("Number of items for each user.", 10),
     items: str | None = opt.more("Ids of items that may be recommended, as for --users. (default: all)"),
     exclude: str | None = opt.more("Ids of items that are not recommended, given as for --users."),
-    unknown: Literal["error", "ignore"] = opt.more("Whether unknown ids are an error or left out.", "error"),
-    include_seen: bool = opt.more("Also recommend items that the user has interacted with.", False),
     explain: opt.Natural = opt.common("Items of the history and donors to name with each recommendation.", 0),
     model: Annotated[str | None, RECOMMENDERS] = opt.common("The recommender. (default: copy-ease)"),
     min_rating: float | None = opt.more("Lowest rating that is a positive interaction and fitted."),
@@ -138,12 +136,12 @@ def recommend(
         if not all_users:
             positions = files.find_ids(user or [], log.user_ids, "--user")
             if users is not None:
-                others = files.parse_ids(users, log.user_ids, "--users", unknown)
+                others = files.parse_ids(users, log.user_ids, "--users")
                 positions = np.concatenate([positions, others])
             positions = np.array(list(dict.fromkeys(positions.tolist())), np.int64)
         ids, names = log.item_ids, ("--items", "--exclude")
         included, excluded = (
-            None if text is None else files.parse_ids(text, ids, name, unknown)
+            None if text is None else files.parse_ids(text, ids, name)
             for name, text in zip(names, (items, exclude), strict=True)
         )
         columns = select_candidates(included, excluded, len(ids), names)
@@ -176,7 +174,7 @@ def recommend(
     k = min(k, seen.n_items if candidates is None else len(candidates))
     blocks = np.split(user_ids, range(USERS_PER_BLOCK, len(user_ids), USERS_PER_BLOCK))
     parts = [
-        recommender.recommend(block, k, items=candidates, exclude_seen=not include_seen)
+        recommender.recommend(block, k, items=candidates)
         for block in show_progress(blocks, len(blocks), "recommending")
     ]
     best, scores = map(np.concatenate, zip(*parts, strict=True))

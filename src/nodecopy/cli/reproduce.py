@@ -18,10 +18,10 @@ from nodecopy.cli.output import console, create_bar, print_json, print_note, pri
 from nodecopy.errors import InputError
 from nodecopy.experiments import config as toml
 from nodecopy.experiments import rendering, runner
+from nodecopy.experiments.rendering import Results, summarise
 from nodecopy.experiments.runner import JobResult
 from nodecopy.experiments.spec import Experiment
 from nodecopy.experiments.store import Store
-from nodecopy.experiments.summary import Results, summarise
 from nodecopy.report.plots import IntervalQuality, StatisticSamples, draw_coverage, draw_sample_statistics
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict
 from functools import partial
@@ -30,12 +30,12 @@ from nodecopy._core.random import child, seed_sequence
 from nodecopy.cli import files
 from nodecopy.cli import options as opt
 from nodecopy.cli.output import print_json, print_note, print_table, print_written, show_progress, show_status
-from nodecopy.copying import DonorRule, NodeCopying, Weighted, choose_donors
-from nodecopy.copying.donors import RULES as NAMED_RULES
+from nodecopy.copying import DonorRule, NodeCopying, choose_donors
+from nodecopy.copying.donors import RULES
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
-from nodecopy.io import is_table, read_matrix, write_graph, write_interactions
+from nodecopy.io import is_table, write_graph, write_interactions
 from nodecopy.io.columns import INTERACTION_COLUMNS, match_kind, match_names
 from nodecopy.io.tables import read_names
 from nodecopy.metrics import edge_overlap
@@ -44,11 +44,10 @@ ORIGIN = "samples.json"  # only folders with this file are continued or overwrit
 Draw = Callable[[int], Any]  # returns the sample of a number
 Save = Callable[[Any, Any], dict[str, Any]]  # writes a sample to a path, if any, and describes it
 Work = AbstractContextManager[tuple[Draw, Save]]
-RuleName = Literal["auto", "same-label", "nearest-neighbours", "jaccard", "weighted"]
-RULES: dict[Any, type] = {**NAMED_RULES, "weighted": Weighted}
+RuleName = Literal["auto", "same-label", "nearest-neighbours", "jaccard"]
 SETTINGS: dict[RuleName, dict[str, Any]] = {  # and their defaults
     "nearest-neighbours": {"n_neighbours": 10},
-    "jaccard": {"exponent": 1.0, "max_donors": None},
+    "jaccard": {"max_donors": None},
 }
 EFFECTS = {"maximum": "up to twice as many edges", "one-endpoint": "about as many edges"}
 Format = Literal["csv", "tsv", "parquet", "npz", "graphml"]
@@ -56,11 +55,6 @@ ONLY_IN_MEMORY = (
     *("features", "ignore_columns", "header", "decimal", "duplicates", "largest_component"),
     *("time", "lists", "day_first"),
 )
-TABLE_RULES: dict[RuleName, str] = {
-    "same-label": "labels",
-    "nearest-neighbours": "neighbours",
-    "weighted": "similarity",
-}
 
 
 def sample(
@@ -76,14 +70,7 @@ def sample(
     n_neighbours: opt.Count | None = opt.more(
         "nearest-neighbours: donors of each node. (default: 10; with auto chosen by the graph)"
     ),
-    exponent: float | None = opt.more("jaccard: exponent of the Jaccard index. (default: 1)"),
     max_donors: opt.Count | None = opt.more("jaccard: number of most similar nodes used. (default: all)"),
-    similarity: Path | None = opt.more(
-        "weighted: a square .npz matrix with the array ids (or without ids, of nodes 0 to n-1); with an "
-        "engine, a Parquet file of node, donor and weight."
-    ),
-    neighbours: Path | None = opt.engine("nearest-neighbours with an engine: Parquet of node and donor."),
-    max_item_degree: int | None = opt.engine("jaccard with an engine: ignore shared items of more nodes."),
     keep: opt.Share = opt.common("Probability that a node keeps its own neighbours.", 0.0),
     symmetrise: Literal["maximum", "one-endpoint", "none"] | None = opt.common(
         "How samples of undirected graphs are symmetrised. (default: one-endpoint)\n\none-endpoint: an edge "
@@ -120,17 +107,14 @@ def sample(
     """
     given_rule, symmetrise = symmetrise, symmetrise or "one-endpoint"
     settings: dict[str, Any] = {"keep": keep, "symmetrise": symmetrise, "seed": seed}
-    of_rules: dict[str, Any] = {"n_neighbours": n_neighbours, "exponent": exponent, "max_donors": max_donors}
-    tables = {"labels": graph.labels, "neighbours": neighbours, "similarity": similarity}
+    of_rules: dict[str, Any] = {"n_neighbours": n_neighbours, "max_donors": max_donors}
     rule: Any
     work: Work
     if engine == "memory":
-        of_engines = {"neighbours": neighbours, "max_item_degree": max_item_degree, "scratch": scratch}
-        opt.check_applicable(
-            "--engine duckdb and --engine spark", "--engine memory", memory=memory, **of_engines
-        )
+        of_engines = {"memory": memory, "scratch": scratch}
+        opt.check_applicable("--engine duckdb and --engine spark", "--engine memory", **of_engines)
         data = load_data(source, interactions, graph, log)
-        rule, rule_settings = _choose_donors(donors, data, similarity, of_rules)
+        rule, rule_settings = _choose_donors(donors, data, of_rules)
         suffix = Path(source.removesuffix(".gz")).suffix.removeprefix(".")
         suffix = format or (suffix if suffix in get_args(Format) else "csv")
         if out and suffix == "graphml" and isinstance(data, Interactions):
@@ -140,7 +124,7 @@ def sample(
     else:
         from nodecopy.edge_tables import EdgeTableCopying, engines
 
-        of_memory = {"workers": workers, "n_neighbours": n_neighbours, "exponent": exponent}
+        of_memory = {"workers": workers, "n_neighbours": n_neighbours}
         of_memory |= {**graph.given(*ONLY_IN_MEMORY), **log.given(*ONLY_IN_MEMORY)}
         opt.check_applicable("--engine memory", f"--engine {engine}", **of_memory)
         if out is None or format not in (None, "parquet"):
@@ -148,7 +132,7 @@ def sample(
         if not Path(source).exists() and source in datasets.names():
             raise InputError(f"--engine {engine} takes Parquet files, not names of datasets; got {source}.")
         interactions = _holds_interactions(source, interactions, graph, log)
-        rule, rule_settings = _create_table_rule(donors, tables, max_item_degree, max_donors, graph)
+        rule, rule_settings = _create_table_rule(donors, max_donors, graph)
         settings["engine"], suffix = engine, "parquet"
         title, is_undirected = f"{source}, {engine}", not (graph.directed or interactions)
         names: Any = ("user", "item", "rating") if interactions else ("source", "target", "weight")
@@ -170,7 +154,7 @@ def sample(
             stream = sample_stream(lambda position: draw(numbers[position]), n, n_workers)
             summaries = [save(drawn, None) for drawn in show_progress(stream, n, "sampling")]
     else:
-        inputs: dict[str, Any] = {"features": graph.features, **tables}
+        inputs: dict[str, Any] = {"features": graph.features, "labels": graph.labels}
         inputs |= {} if files.is_dataset(source) else {"path": source}
         given = {**asdict(graph), **asdict(log), "interactions": interactions, "spreadsheet": spreadsheet}
         paths = {name: path for name, path in inputs.items() if path is not None}
@@ -346,11 +330,12 @@ def _is_interaction_table(source: str) -> bool:
 
 def name_rule(donors: DonorRule) -> RuleName:
     """Return the name of a rule on the command line."""
-    return next(name for name, kind in RULES.items() if isinstance(donors, kind))
+    names: dict[Any, type] = RULES
+    return next(name for name, kind in names.items() if isinstance(donors, kind))
 
 
 def _choose_donors(
-    donors: RuleName, data: Graph | Interactions, similarity: Path | None, of_rules: dict[str, Any]
+    donors: RuleName, data: Graph | Interactions, of_rules: dict[str, Any]
 ) -> tuple[DonorRule, dict[str, Any]]:
     chosen = None
     if donors == "auto":
@@ -361,24 +346,14 @@ def _choose_donors(
         log_decision(f"donor rule {donors}{f' ({details})' * bool(details)}, since {reason}.", "donors")
     rules_of = {name: [rule] for rule, defaults in SETTINGS.items() for name in defaults}
     opt.select_given("donors", donors, rules_of, of_rules)
-    donor_rule, settings = create_rule(donors, data, chosen=chosen, **of_rules, similarity=similarity)
+    donor_rule, settings = create_rule(donors, data, chosen=chosen, **of_rules)
     return donor_rule, {"donors": donors, **settings}
 
 
 def create_rule(
-    donors: RuleName,
-    data: Graph | Interactions,
-    *,
-    similarity: Path | None = None,
-    chosen: Any = None,
-    **of_rules: Any,
+    donors: RuleName, data: Graph | Interactions, *, chosen: Any = None, **of_rules: Any
 ) -> tuple[DonorRule, dict[str, Any]]:
     """Return a donor rule, perhaps ``chosen`` with other settings, and its settings; others are ignored."""
-    if (donors == "weighted") != (similarity is not None):
-        raise InputError("--donors weighted and --similarity FILE must be given together; one is missing.")
-    if similarity is not None:
-        ids = data.user_ids if isinstance(data, Interactions) else data.node_ids
-        return Weighted(read_matrix(similarity, node_ids=ids)), {"similarity": similarity.name}
     if donors == "nearest-neighbours" and getattr(data, "features", None) is None:
         raise InputError("--donors nearest-neighbours needs features; got none. Give --features FILE.")
     settings = {name: getattr(chosen, name, default) for name, default in SETTINGS.get(donors, {}).items()}
@@ -387,25 +362,19 @@ def create_rule(
 
 
 def _create_table_rule(
-    donors: RuleName,
-    tables: Mapping[str, Path | None],
-    max_item_degree: int | None,
-    max_donors: int | None,
-    graph: opt.GraphOptions,
+    donors: RuleName, max_donors: int | None, graph: opt.GraphOptions
 ) -> tuple[Any, dict[str, Any]]:
     from nodecopy import edge_tables
 
     if donors == "auto":
-        donors = next((rule for rule, name in TABLE_RULES.items() if tables[name]), "jaccard")
-    limits: dict[str, Any] = {"max_item_degree": max_item_degree, "max_donors": max_donors}
+        donors = "jaccard" if graph.labels is None else "same-label"
     columns = {"id": graph.id, "label": graph.label}
-    rules_of = dict.fromkeys(limits, ("jaccard",)) | {name: (rule,) for rule, name in TABLE_RULES.items()}
-    rules_of |= dict.fromkeys(columns, ("same-label",))
-    opt.select_given("donors", donors, rules_of, {**tables, **limits, **columns})
+    rules_of = {"max_donors": ("jaccard",)} | dict.fromkeys(("labels", *columns), ("same-label",))
+    opt.select_given(
+        "donors", donors, rules_of, {"labels": graph.labels, "max_donors": max_donors, **columns}
+    )
     if donors == "jaccard":
-        return edge_tables.JaccardTable(**limits), {"donors": donors, **limits}
-    name = TABLE_RULES[donors]
-    if tables[name] is None:
-        raise InputError(f"--donors {donors} with an engine needs a table; give --{name} FILE.")
-    kind = getattr(edge_tables, f"{RULES[donors].__name__}Table")
-    return kind(tables[name], **(columns if donors == "same-label" else {})), {"donors": donors}
+        return edge_tables.JaccardTable(max_donors=max_donors), {"donors": donors, "max_donors": max_donors}
+    if donors == "nearest-neighbours" or graph.labels is None:
+        raise InputError("--donors must be jaccard with an engine, or same-label with --labels FILE.")
+    return edge_tables.SameLabelTable(graph.labels, **columns), {"donors": donors}

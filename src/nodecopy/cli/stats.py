@@ -22,7 +22,6 @@ from nodecopy.metrics.structure import LABEL_NAMES
 def stats(
     source: opt.Source,
     samples: list[Path] | None = opt.reads("A sampled graph, or a folder of them. May be repeated."),
-    path_length: bool | None = opt.more("Compute the mean path length. (default: for at most 10,000 nodes)"),
     json_: opt.AsJson = False,
     graph: opt.StructureOptions = opt.StructureOptions(),
 ) -> None:
@@ -40,14 +39,14 @@ def stats(
     if samples:
         paths = [file for path in samples for file in _find_samples(path)]
         sampled = show_progress(_read_samples(paths, observed), len(paths), "reading")
-        comparison = compare(observed, sampled, path_length=path_length)
+        comparison = compare(observed, sampled)
         if json_:
             print_json(comparison.to_dict())
         else:
             print_result(comparison)
         return
     with show_status("computing statistics"):
-        values = statistics(observed, path_length=path_length)
+        values = statistics(observed)
     if json_:
         print_json(values)
     else:

@@ -6,6 +6,7 @@ Read :mod:`.model` first, then :mod:`.donors`, :mod:`.distributions` and :mod:`.
 from nodecopy.copying.distributions import DonorDistribution as DonorDistribution
 from nodecopy.copying.distributions import DonorLists as DonorLists
 from nodecopy.copying.distributions import DonorRows as DonorRows
+from nodecopy.copying.distributions import ExpectedAdjacency as ExpectedAdjacency
 from nodecopy.copying.donors import Balanced as Balanced
 from nodecopy.copying.donors import DonorRule as DonorRule
 from nodecopy.copying.donors import Jaccard as Jaccard
@@ -13,7 +14,6 @@ from nodecopy.copying.donors import KeepByDegree as KeepByDegree
 from nodecopy.copying.donors import NearestNeighbours as NearestNeighbours
 from nodecopy.copying.donors import SameLabel as SameLabel
 from nodecopy.copying.donors import Weighted as Weighted
-from nodecopy.copying.expectation import ExpectedAdjacency as ExpectedAdjacency
 from nodecopy.copying.model import Donors as Donors
 from nodecopy.copying.model import NodeCopying as NodeCopying
 from nodecopy.copying.model import choose_donors as choose_donors

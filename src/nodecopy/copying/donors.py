@@ -136,14 +136,12 @@ class NearestNeighbours(Configurable):
     ----------
     n_neighbours
         Number of nearest nodes, all nodes if there are fewer; with more, samples differ more from the
-        observed graph.
+        observed graph. Ties go to the lowest index.
     embeddings
         Matrix with one row per node, dense or SciPy sparse; by default the features of the graph.
         ``"neighbourhoods"``: :attr:`~nodecopy.features.embeddings.NodeEmbeddings.neighbourhoods`.
     include_self
         Whether a node is its own first neighbour, as in the paper's Table 1.
-    ties
-        ``"first"``: ties go to the lowest index. ``"all"``: every node no farther than the last of them.
     groups
         One label per node, or ``"labels"`` of the graph: donors come from the same group. A node without a
         group (-1) keeps its own neighbours.
@@ -152,8 +150,8 @@ class NearestNeighbours(Configurable):
         keeps its own neighbours.
     scale
         How the features of the graph are scaled: ``"auto"`` (word counts are used as they are, anything else
-        is standardised), ``"none"``, ``"standardise"``, ``"unit"``, ``"rows"`` or ``"binary"``, as by
-        :class:`~nodecopy.features.scaling.FeatureScaling`. Embeddings are not scaled.
+        is standardised), ``"none"``, ``"standardise"``, ``"unit"``, ``"rows"`` or ``"binary"``. Embeddings
+        are not scaled.
 
     Examples
     --------
@@ -167,7 +165,6 @@ class NearestNeighbours(Configurable):
     n_neighbours: int = 10
     embeddings: Any = None
     include_self: bool = True
-    ties: str = "first"
     groups: ArrayLike | None = None
     max_degree_ratio: float | None = None
     scale: str = "auto"
@@ -186,7 +183,7 @@ class NearestNeighbours(Configurable):
         if self.groups is None and self.max_degree_ratio is None and n_others:
             search = NeighbourSearch(embeddings, owner="NearestNeighbours")
             n_nearest = min(n_neighbours, n_others)
-            lists = search.nearest(n_nearest, include_self=self.include_self, ties=self.ties)
+            lists = search.nearest(n_nearest, include_self=self.include_self)
         else:
             lists = self._among_peers(embeddings, data)
         dtype = index_dtype(len(lists[1]))
@@ -216,7 +213,7 @@ class NearestNeighbours(Configurable):
             ratio = check_real(self.max_degree_ratio, "max_degree_ratio of NearestNeighbours", low=1.0)
         donors: list[IntArray] = [np.zeros(0, np.int64)] * data.rows.n_rows
         nearest = None  # nodes near each node, of all groups, where they save searches and change no donors
-        is_plain = self.include_self and self.ties == "first" and self.max_degree_ratio is None
+        is_plain = self.include_self and self.max_degree_ratio is None
         if is_plain and isinstance(self.embeddings, str) and isinstance(data, Graph):
             nearest = shared_nearest(data, min(N_CANDIDATES * self.n_neighbours, data.n_nodes))
         for group in np.unique(groups):
@@ -235,9 +232,7 @@ class NearestNeighbours(Configurable):
                         donors[node] = of_node[is_member][:n_donors]
                     queries = np.flatnonzero([len(donors[node]) < n_donors for node in peers])
                 search = NeighbourSearch(embeddings[peers], owner="NearestNeighbours")
-                indptr, indices = search.nearest(
-                    n_donors, of=queries, include_self=self.include_self, ties=self.ties
-                )
+                indptr, indices = search.nearest(n_donors, of=queries, include_self=self.include_self)
                 for node, bounds in zip(peers[queries], pairwise(indptr), strict=True):
                     donors[node] = peers[indices[slice(*bounds)]]
         return np.cumsum([0, *map(len, donors)]), np.concatenate([np.zeros(0, np.int64), *donors])

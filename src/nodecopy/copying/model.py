@@ -49,7 +49,7 @@ from nodecopy._core.random import (
     threefry_key,
 )
 from nodecopy.copying import rows as row_copying
-from nodecopy.copying.distributions import DonorDistribution, DonorLists
+from nodecopy.copying.distributions import CopiedRows, DonorDistribution, DonorLists, ExpectedAdjacency
 from nodecopy.copying.donors import (
     RULES,
     DonorRule,
@@ -60,7 +60,6 @@ from nodecopy.copying.donors import (
     fit_rule,
     group_labels,
 )
-from nodecopy.copying.expectation import CopiedRows, ExpectedAdjacency
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph, class_codes
 from nodecopy.interactions import Interactions

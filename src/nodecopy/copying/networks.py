@@ -15,8 +15,8 @@ from nodecopy.copying.model import EdgeTrackingSampler, NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
-from nodecopy.io import from_igraph, from_networkx
 from nodecopy.io.edge_lists import find_library
+from nodecopy.io.networks import convert_igraph, convert_networkx
 
 
 def sample_like(
@@ -46,7 +46,7 @@ def sample_like(
         Donor rule or its name. By default :class:`.SameLabel` if ``label`` is given, else the rule that
         :class:`.NodeCopying` chooses.
     label, weight
-        As in :func:`.from_networkx`.
+        Node attribute with labels, and edge attribute with weights; an edge without it has weight one.
     keep, symmetrise
         As in :class:`.NodeCopying`.
     rng
@@ -64,7 +64,6 @@ def sample_like(
     number = 1 if n is None else check_integer(n, "n of sample_like", low=0)
     rule = SameLabel() if donors is None and label else donors
     model: NodeCopying[Any] = NodeCopying(rule, keep, symmetrise)
-    attributes: dict[str, Any] = {"label": label or "label", "weight": weight}
     library = find_library(network)
     if isinstance(network, (Graph, Interactions)):
         samples: Iterator[Any] = model.fit(network).sample_many(number, rng=rng)
@@ -72,12 +71,13 @@ def sample_like(
     if library == "networkx":
         # Nodes of any type are numbered by their order.
         numbered = import_optional("networkx", "sample_like").convert_node_labels_to_integers(network)
-        graph, sample = from_networkx(numbered, **attributes), _sample_networkx
+        converted, sample = convert_networkx(numbered, weight), _sample_networkx
     elif library == "igraph":
-        graph, sample = from_igraph(network, **attributes), _sample_igraph
+        converted, sample = convert_igraph(network, weight), _sample_igraph
     else:
         got = type_name(network)
         raise InputError("network", f"must be a graph of NetworkX or igraph, or a Graph; got {got}.")
+    graph = converted.with_labels(label or "label")
     if label is not None and graph.label_codes is None:
         raise InputError("label", f"must be a node attribute; no node has {label!r}.")
     samples = sample(network, model.fit(graph), weight, number, rng)

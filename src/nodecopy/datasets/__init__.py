@@ -5,17 +5,13 @@
 Graph(34 nodes, 78 undirected edges, binary, 2 classes)
 """
 
-from nodecopy.datasets.catalogue import Description as Description
 from nodecopy.datasets.catalogue import describe as describe
 from nodecopy.datasets.catalogue import fetch as fetch
 from nodecopy.datasets.catalogue import load as load
 from nodecopy.datasets.catalogue import load_split as load_split
 from nodecopy.datasets.catalogue import names as names
 from nodecopy.datasets.catalogue import verify as verify
-from nodecopy.datasets.readers import with_elliptic_features as with_elliptic_features
-from nodecopy.datasets.splits import HeldOutUsers as HeldOutUsers
 from nodecopy.datasets.splits import Split as Split
-from nodecopy.datasets.splits import UserSplit as UserSplit
 from nodecopy.datasets.splits import fixed_split as fixed_split
 from nodecopy.datasets.splits import interaction_split as interaction_split
 from nodecopy.datasets.splits import label_split as label_split

@@ -75,12 +75,6 @@ class Description:
         Whether the files are here, their paths, and where :func:`fetch` gets them.
     has_split
         Whether there is a published split (:func:`load_split`).
-
-    Examples
-    --------
-    >>> from nodecopy import datasets
-    >>> datasets.describe("karate").present
-    True
     """
 
     name: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import pickle
 from collections import defaultdict
 from itertools import chain
@@ -14,12 +13,10 @@ from scipy import sparse
 
 from nodecopy._core.arrays import csr_from_parts
 from nodecopy._core.checks import open_archive
-from nodecopy._core.files import reading
 from nodecopy.datasets.splits import Split, fixed_split
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.interactions import Interactions
-from nodecopy.io import as_graph
 from nodecopy.io.matrices import csr_of_archive
 
 
@@ -113,37 +110,6 @@ def read_elliptic(nodes: bytes, edges: bytes) -> Graph:
     ids, classes = np.loadtxt(io.BytesIO(nodes), np.int64, delimiter=",", skiprows=1, ndmin=2).T
     source, target = np.loadtxt(io.BytesIO(edges), np.int64, delimiter=",", skiprows=1, ndmin=2).T
     return Graph.from_edges(source, target, node_ids=ids, labels=classes)
-
-
-def with_elliptic_features(graph: Graph, path: str | os.PathLike[str]) -> Graph:
-    """Return the bitcoin graph with the 166 features of ``elliptic_txs_features.csv``.
-
-    Parameters
-    ----------
-    graph
-        The dataset ``bitcoin``.
-    path
-        The file of the full Elliptic set, which cannot be fetched without an account; it has no header.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     with open(f"{folder}/features.csv", "w") as file:
-    ...         print("11,0.5,1", "12,0.25,1", sep=os.linesep, file=file)
-    ...     with_elliptic_features(Graph([[0, 1], [1, 0]], node_ids=[11, 12]), f"{folder}/features.csv")
-    Graph(2 nodes, 1 undirected edges, binary, 2 features)
-    """
-    graph = as_graph(graph)
-    rows: dict[str, list[str]] = {str(node): [] for node in graph.node_ids}
-    with reading(path) as file, file.open(encoding="utf-8") as lines:
-        for line in lines:
-            node, _, values = line.partition(",")
-            if node in rows:
-                rows[node] = values.split(",")
-        if missing := [node for node, values in rows.items() if not values]:
-            raise InputError(f"the file must hold a line for every node; got none for {missing[0]}.")
-        return graph.replace(features=np.array(list(rows.values()), np.float32))
 
 
 def read_movielens(ratings: bytes) -> Interactions:

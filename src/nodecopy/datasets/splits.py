@@ -197,24 +197,14 @@ def last_item_split(
 
 
 class HeldOutUsers(NamedTuple):
-    """Users outside training: interactions that a model is given, and those that it should recommend.
-
-    >>> from nodecopy import datasets
-    >>> datasets.user_split(datasets.load("library"), rng=0).test.history.n_users
-    30
-    """
+    """Users outside training: interactions that a model is given, and those that it should recommend."""
 
     history: Interactions
     test: Interactions
 
 
 class UserSplit(NamedTuple):
-    """A training part, and users outside it for validation and test.
-
-    >>> from nodecopy import datasets
-    >>> datasets.user_split(datasets.load("library"), rng=0).train.n_users
-    240
-    """
+    """A training part, and users outside it for validation and test."""
 
     train: Interactions
     validation: HeldOutUsers

@@ -10,4 +10,4 @@ from nodecopy.edge_tables.donors import WeightedTable as WeightedTable
 from nodecopy.edge_tables.engines import DuckDB as DuckDB
 from nodecopy.edge_tables.engines import Spark as Spark
 from nodecopy.edge_tables.model import EdgeTableCopying as EdgeTableCopying
-from nodecopy.edge_tables.statistics import edge_table_statistics as edge_table_statistics
+from nodecopy.edge_tables.model import edge_table_statistics as edge_table_statistics

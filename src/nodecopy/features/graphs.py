@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, cg
 
-from nodecopy._core.arrays import FloatArray, IntArray, unit_rows
+from nodecopy._core.arrays import FloatArray, IntArray
 from nodecopy._core.checks import as_array, check_choice, check_integer
 from nodecopy._core.files import TableLike, reading
 from nodecopy._core.messages import log_decision
 from nodecopy.errors import InputError
 from nodecopy.features.neighbours import NeighbourSearch, as_float_matrix
-from nodecopy.features.scaling import FeatureScaling, as_dense
+from nodecopy.features.scaling import FeatureScaling
 from nodecopy.graph import Graph
 from nodecopy.io import FeatureEncoder
 from nodecopy.io.columns import describe, unify_ids
@@ -33,7 +33,6 @@ def graph_from_features(
     method: str = "knn",
     *,
     n_neighbours: int = 10,
-    metric: str = "euclidean",
     scale: str = "none",
     labels: ArrayLike | None = None,
     node_ids: ArrayLike | None = None,
@@ -50,13 +49,9 @@ def graph_from_features(
         Kalofolias (2016).
     n_neighbours
         Number of nearest neighbours, or the target mean degree of a learned graph; 10 by default.
-    metric
-        ``"euclidean"`` (default), or ``"cosine"``: the Euclidean distance of rows scaled to length one. A
-        row of zeros stays a row of zeros.
     scale
         How features are scaled before distances are measured, ``"none"`` (default), ``"auto"`` (columns on
-        different scales count alike) or another kind of
-        :class:`~nodecopy.features.scaling.FeatureScaling`.
+        different scales count alike), ``"standardise"``, ``"unit"``, ``"rows"`` or ``"binary"``.
     labels, node_ids
         As in :class:`~nodecopy.Graph`.
 
@@ -82,26 +77,13 @@ def graph_from_features(
     """
     owner = "graph_from_features"
     check_choice(method, f"method of {owner}", ["knn", "learned"])
-    check_choice(metric, f"metric of {owner}", ["euclidean", "cosine"])
     matrix = as_float_matrix(features, f"features of {owner}")
     if scale != "none":
         scaling = FeatureScaling.fit(matrix, scale, name="scale", purpose=PURPOSE)
         matrix = scaling.apply_to_rows(matrix).astype(np.float64)
-    search = NeighbourSearch(cosine_rows(matrix) if metric == "cosine" else matrix, owner=owner)
+    search = NeighbourSearch(matrix, owner=owner)
     build = _neighbour_graph if method == "knn" else _learned_graph
     return Graph(build(search, n_neighbours), features, labels, node_ids)
-
-
-def cosine_rows(matrix: Any) -> Any:
-    """Return rows of length one; equal ones for integer rows that are multiples of one another."""
-    if not matrix.shape[1]:
-        return matrix
-    largest = as_dense(abs(matrix).max(axis=1)).ravel()
-    largest[largest == 0] = 1.0
-    if isinstance(matrix, np.ndarray):
-        return unit_rows(matrix / largest[:, None])
-    entries = matrix.data / np.repeat(largest, np.diff(matrix.indptr)), matrix.indices, matrix.indptr
-    return unit_rows(sparse.csr_array(entries, shape=matrix.shape))
 
 
 def _neighbour_graph(search: NeighbourSearch, n_neighbours: int) -> sparse.csr_array:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from nodecopy._core.arrays import Array, Floats, IntArray
-from nodecopy._core.checks import check_choice, check_finite, check_integer
+from nodecopy._core.checks import check_finite, check_integer
 from nodecopy.errors import InputError
 from nodecopy.features.scaling import as_dense, check_matrix, stored_values
 
@@ -57,19 +57,17 @@ class NeighbourSearch:
         self.rounding = 0.0 if self.is_exact else 16 * (matrix.shape[1] + 8) * np.finfo(float).eps
 
     def nearest(
-        self, n_neighbours: int, *, of: IntArray | None = None, include_self: bool = True, ties: str = "first"
+        self, n_neighbours: int, *, of: IntArray | None = None, include_self: bool = True
     ) -> tuple[IntArray, IntArray]:
         """Return the nearest rows of every node, or of those in ``of``, as CSR pointers and indices.
 
-        A node is its own first neighbour with ``include_self``. With ties ``"first"``, each node has
-        ``n_neighbours``, and ties go to the lowest index; with ``"all"``, all that are as near as the last.
+        A node is its own first neighbour with ``include_self``; ties go to the lowest index.
         """
         n = self.matrix.shape[0]
         leaves_self_out = self.queries_are_nodes and not include_self
         limit, limit_name = (n - 1, "n_nodes - 1") if leaves_self_out else (n, "n_nodes")
         name = f"n_neighbours of {self.owner}"
         check_integer(n_neighbours, name, low=1, high=limit, high_name=limit_name)
-        check_choice(ties, f"ties of {self.owner}", ["first", "all"])
         nodes = np.arange(self.queries.shape[0]) if of is None else of
         counts: list[IntArray] = [np.zeros(1, np.int64)]
         neighbours: list[IntArray] = [np.zeros(0, np.int64)]
@@ -79,12 +77,9 @@ class NeighbourSearch:
             row, node, distance = self.candidates(block, n_neighbours, include_self)
             is_other = node != block[row] if self.queries_are_nodes else np.ones(len(row), bool)
             order = np.lexsort((node, is_other, distance, row))
-            row, node, distance = row[order], node[order], distance[order]
+            row, node = row[order], node[order]
             first = np.searchsorted(row, np.arange(len(block)))
-            if ties == "first":
-                is_near = np.arange(len(row)) - first[row] < n_neighbours
-            else:
-                is_near = distance <= distance[first + n_neighbours - 1][row]
+            is_near = np.arange(len(row)) - first[row] < n_neighbours
             counts.append(np.bincount(row[is_near], minlength=len(block)))
             neighbours.append(node[is_near])
         return np.cumsum(np.concatenate(counts)), np.concatenate(neighbours)
@@ -129,9 +124,6 @@ def approximate_nearest(embedding: Array, k: int) -> tuple[IntArray, Array]:
     Up to a few thousand rows the result is exact. Otherwise, rows are divided at the median of random
     projections until the parts are small, several times, and neighbours come from the parts of a row: the
     time is proportional to the number of rows, and most of the nearest rows are found.
-
-    >>> approximate_nearest(np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]]), 1)[0].ravel().tolist()
-    [1, 0, 1]
     """
     n = len(embedding)
     if k == 0:

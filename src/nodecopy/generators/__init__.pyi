@@ -1,8 +1,8 @@
+from nodecopy.generators.autoencoders import DGLFRM as DGLFRM
+from nodecopy.generators.autoencoders import DGLFRMB as DGLFRMB
 from nodecopy.generators.autoencoders import GAE as GAE
 from nodecopy.generators.autoencoders import VGAE as VGAE
 from nodecopy.generators.autoencoders import Graphite as Graphite
-from nodecopy.generators.base import EdgeSplit as EdgeSplit
-from nodecopy.generators.base import HeldOutEdges as HeldOutEdges
 from nodecopy.generators.base import split_edges as split_edges
 from nodecopy.generators.blocks import MMSBM as MMSBM
 from nodecopy.generators.blocks import SBM as SBM
@@ -13,8 +13,6 @@ from nodecopy.generators.classical import ChungLu as ChungLu
 from nodecopy.generators.classical import ConfigurationModel as ConfigurationModel
 from nodecopy.generators.classical import ErdosRenyi as ErdosRenyi
 from nodecopy.generators.classical import RandomDotProduct as RandomDotProduct
-from nodecopy.generators.dglfrm import DGLFRM as DGLFRM
-from nodecopy.generators.dglfrm import DGLFRMB as DGLFRMB
 from nodecopy.generators.walks import CELL as CELL
 from nodecopy.generators.walks import NetGAN as NetGAN
 

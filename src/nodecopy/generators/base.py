@@ -124,27 +124,14 @@ def sort_unique(numbers: Nodes) -> Nodes:
 
 
 class HeldOutEdges(NamedTuple):
-    """Held-out edges and as many pairs that are not edges, each ``[2, n]``: positions, smaller node first.
-
-    >>> from nodecopy import datasets
-    >>> from nodecopy.generators import split_edges
-    >>> test = split_edges(datasets.load("karate"), rng=0).test
-    >>> test.edges.shape, test.non_edges.shape
-    ((2, 7), (2, 7))
-    """
+    """Held-out edges and as many pairs that are not edges, each ``[2, n]``: positions, smaller node first."""
 
     edges: PairArray
     non_edges: PairArray
 
 
 class EdgeSplit(NamedTuple):
-    """The graph of the training edges, and the held-out edges for validation and test.
-
-    >>> from nodecopy import datasets
-    >>> from nodecopy.generators import split_edges
-    >>> split_edges(datasets.load("karate"), rng=0).train.n_edges
-    68
-    """
+    """The graph of the training edges, and the held-out edges for validation and test."""
 
     train: Graph
     validation: HeldOutEdges

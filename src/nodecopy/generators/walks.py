@@ -21,6 +21,8 @@ from nodecopy.nn.networks import SparseStack
 from nodecopy.nn.training import AdamStepper
 
 NOISE_WIDTH = 16  # width of the normal noise that a generated walk starts from
+N_EMBEDDING, N_CRITIC_HIDDEN = 128, 30  # widths of the node embeddings, and of the critic's LSTM
+N_CRITIC_STEPS = 3  # optimisation steps of the critic per step
 PENALTY_WEIGHT = 10.0  # weight of the gradient penalty
 MAX_TEMPERATURE, TEMPERATURE_DECAY, MIN_TEMPERATURE = 5.0, 5e-5, 0.5  # of the softmax
 BETAS = (0.5, 0.9)
@@ -214,8 +216,8 @@ class _AdversarialTraining:
         self.counting_random = TorchRandom(child(seed, COUNTING_SEED), device)
         self.temperature = torch.full((), MAX_TEMPERATURE, device=device)
         self.observed = ObservedWalks(adjacency, device)
-        self.generator = WalkGenerator(n_nodes, model.n_hidden, model.n_embedding, self.random)
-        self.critic = Critic(n_nodes, model.n_critic_hidden, model.n_embedding, self.random)
+        self.generator = WalkGenerator(n_nodes, model.n_hidden, N_EMBEDDING, self.random)
+        self.critic = Critic(n_nodes, N_CRITIC_HIDDEN, N_EMBEDDING, self.random)
         self.generator_stepper, self.critic_stepper = (
             AdamStepper([{"params": part.weights, "weight_decay": decay}], model.learning_rate, BETAS)
             for part, decay in ((self.generator, GENERATOR_DECAY), (self.critic, CRITIC_DECAY))
@@ -230,7 +232,7 @@ class _AdversarialTraining:
         return {"counts_": counts}
 
     def step(self) -> None:
-        size, length, n_steps = self.model.batch_size, self.model.walk_length, self.model.n_critic_steps
+        size, length, n_steps = self.model.batch_size, self.model.walk_length, N_CRITIC_STEPS
         self.generator_stepper.step(self._generator_loss)
         generated = self.generator.draw(n_steps * size, length, self.random)
         observed = self.observed.draw(n_steps * size, length, self.random)
@@ -260,10 +262,10 @@ class NetGAN(EdgeScoreModel):
         Transitions counted in an evaluation. With too few, samples have fewer edges than observed.
     walk_length, batch_size
         Nodes of a walk, and walks per optimisation step.
-    n_hidden, n_critic_hidden, n_embedding
-        Units of the LSTM layers of generator and critic, and the width of the node embeddings of both.
-    n_critic_steps, learning_rate
-        Optimisation steps of the critic per step, and the learning rate of Adam.
+    n_hidden
+        Units of the generator's LSTM.
+    learning_rate
+        Of Adam.
     device
         ``"cpu"`` or ``"cuda"``. Graphs of thousands of nodes need a GPU.
 
@@ -296,16 +298,11 @@ class NetGAN(EdgeScoreModel):
     walk_length: int = 16
     batch_size: int = 128
     n_hidden: int = 40
-    n_critic_hidden: int = 30
-    n_embedding: int = 128
-    n_critic_steps: int = 3
 
     counts_: sparse.csr_array = field(init=False)
     _training_class = _AdversarialTraining
     _evaluation_seed = NETGAN_EVALUATION_SEED
-    _limits: ClassVar = {"walk_length": 2} | dict.fromkeys(
-        ("n_transitions", "batch_size", "n_hidden", "n_critic_hidden", "n_embedding", "n_critic_steps"), 1
-    )
+    _limits: ClassVar = {"walk_length": 2, "n_transitions": 1, "batch_size": 1, "n_hidden": 1}
 
     def _score_blocks(self) -> Iterator[Array]:
         return (self.counts_[rows].toarray() for rows in split_rows(self.counts_.shape[0]))

@@ -1,4 +1,4 @@
-"""Bootstrap standard errors and confidence intervals for statistics of one network."""
+"""Bootstrap standard errors and confidence intervals for statistics of one network, and for differences."""
 
 from __future__ import annotations
 
@@ -24,10 +24,25 @@ from nodecopy._core.messages import (
 from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy.copying.networks import annotate
 from nodecopy.errors import InputError
-from nodecopy.inference.diagnosis import Diagnostic, advise, diagnose, next_model
-from nodecopy.inference.resampling import CALIBRATION_SEED, MODELS, collect_values, start_sampling
-from nodecopy.inference.statistics import Floats, Statistic, prepare_measure
-from nodecopy.inference.validity import MAX_ENTRIES, N_CHECKED, Validity, calibrate, check_validity
+from nodecopy.inference.diagnosis import (
+    MAX_ENTRIES,
+    N_CHECKED,
+    Diagnostic,
+    Validity,
+    advise,
+    calibrate,
+    check_validity,
+    diagnose,
+    next_model,
+)
+from nodecopy.inference.resampling import (
+    CALIBRATION_SEED,
+    GRAPHS_SEED,
+    MODELS,
+    collect_values,
+    start_sampling,
+)
+from nodecopy.inference.statistics import Floats, Statistic, check_scalars, find_library, prepare_measure
 from nodecopy.io import GraphLike
 
 METHODS = ("basic", "percentile", "normal")
@@ -55,7 +70,6 @@ def bootstrap(
     validity: bool | None = None,
     library: str | None = None,
     workers: int = 1,
-    processes: bool = False,
     rng: Rng = None,
 ) -> BootstrapResult:
     """Return standard errors and confidence intervals for statistics of one network.
@@ -103,9 +117,8 @@ def bootstrap(
     library
         The library whose graphs functions receive: ``"nodecopy"``, ``"networkx"`` or ``"igraph"``; by default
         the one of ``graph``.
-    workers, processes
-        Number of threads, and whether they are forked processes: faster for functions in pure Python, but
-        not available on Windows or with torch.
+    workers
+        Number of threads.
     rng
         Seed or generator.
 
@@ -128,7 +141,7 @@ def bootstrap(
     if isinstance(model, str) and model == "auto":
         about = {"n": n, "confidence": confidence, "method": method, "resample": resample, "library": library}
         about |= {"simultaneous": simultaneous, "levels": levels, "validity": validity, "rng": rng}
-        return _try_models(graph, statistic, workers=workers, processes=processes, **about)
+        return _try_models(graph, statistic, workers=workers, **about)
     check_integer(n, "n of bootstrap", low=2)
     check_real(confidence, "confidence of bootstrap", low=0.01, high=0.9999)
     check_choice(method, "method of bootstrap", METHODS)
@@ -143,7 +156,7 @@ def bootstrap(
         if resample == "nodes" and (name in measure.keys or np.shape(value) == (observed.n_nodes,)):
             got = f"{name} has a value per node or edge. Resample edges, or choose the largest value"
             raise InputError("statistic", f"must be a number if nodes are resampled; {got}.")
-    settings: dict[str, Any] = {"n": n, "workers": workers, "processes": processes, "rng": rng}
+    settings: dict[str, Any] = {"n": n, "workers": workers, "rng": rng}
     seed = settings["rng"] = seed_sequence(rng)
     sampler, draw, samples = start_sampling(
         observed, measure, model, call="bootstrap", resample=resample, **settings
@@ -151,9 +164,8 @@ def bootstrap(
     values = collect_values(samples, observed_values, n)
     calibration: dict[str, float] = {}
     if levels == 2:
-        pool: dict[str, Any] = {"workers": workers, "processes": processes}
         firsts = [draw(number) for number in range(ceil(n**0.5))]
-        errors = calibrate(sampler, measure, firsts, child(seed, CALIBRATION_SEED), **pool)
+        errors = calibrate(sampler, measure, firsts, child(seed, CALIBRATION_SEED), workers)
         deviations = {name: rows.std(ddof=1) for name, rows in values.items() if rows.ndim == 1}
         calibration = {
             name: float(deviation / errors[name])
@@ -487,3 +499,126 @@ def _largest_ratios(values: Floats, factor: float) -> Floats:
 
 def _tails(confidence: float) -> list[float]:
     return [(1 - confidence) / 2, (1 + confidence) / 2]
+
+
+def compare_graphs(
+    first: GraphLike, second: GraphLike, statistic: Statistic, *, rng: Rng = None, **settings: Any
+) -> GraphDifference:
+    """Return the differences of statistics between two independent networks, with confidence intervals.
+
+    Each network is bootstrapped separately, so the two may have different nodes.
+
+    Parameters
+    ----------
+    first, second
+        The graphs, or any objects that :func:`.as_graph` converts.
+    statistic
+        As in :func:`.bootstrap`; each returns one number. If the graphs have different numbers of nodes,
+        choose statistics that do not depend on it.
+    rng
+        Seed or generator.
+    settings
+        Other parameters of :func:`.bootstrap`: ``model``, ``n``, ``confidence``, ``method``, ``resample``,
+        ``library`` (by default that of ``first``), ``workers``.
+
+    Examples
+    --------
+    >>> from nodecopy import datasets
+    >>> from nodecopy.generators import ErdosRenyi
+    >>> from nodecopy.inference import compare_graphs
+    >>> club = datasets.load("karate")
+    >>> random_graph = ErdosRenyi().fit(club).sample(rng=0)
+    >>> differences = compare_graphs(club, random_graph, "degree_gini", model="auto", n=100, rng=0)
+    >>> differences["degree_gini"].is_clear
+    True
+    """
+    seed = seed_sequence(rng)
+    settings["library"] = settings.get("library") or find_library(first)
+    observed, measure = prepare_measure(statistic, first, settings["library"])
+    check_scalars(measure(observed), "compared")
+    ours, theirs = (
+        bootstrap(graph, statistic, rng=child(seed, GRAPHS_SEED, number), **settings)
+        for number, graph in enumerate((first, second))
+    )
+    differences = []
+    for row, other in zip(ours, theirs, strict=True):
+        numbers = (float(row.observed), float(other.observed))
+        difference = numbers[0] - numbers[1]
+        values = ours.scaled_values(row.name) - theirs.scaled_values(row.name)
+        interval: Any = estimate_interval(
+            row.name, difference, values, confidence=ours.confidence, method=ours.method
+        )
+        parts = (*numbers, difference, interval.standard_error, interval.low, interval.high)
+        differences.append(Difference(row.name, *map(float, parts)))
+    return GraphDifference(tuple(differences), ours.confidence, ours, theirs)
+
+
+class Difference(NamedTuple):
+    """One statistic of two graphs: the first minus the second, with its confidence interval."""
+
+    name: str
+    first: float
+    second: float
+    difference: float
+    standard_error: float
+    low: float
+    high: float
+
+    @property
+    def is_clear(self) -> bool:
+        """Return whether the interval excludes zero."""
+        return not self.low <= 0 <= self.high
+
+
+@dataclass(frozen=True, repr=False)
+class GraphDifference(ResultTable[Difference]):
+    """Differences between two graphs; iterating yields one :class:`Difference` per statistic.
+
+    Examples
+    --------
+    >>> from nodecopy import SameLabel, datasets
+    >>> from nodecopy.inference import compare_graphs
+    >>> club = datasets.load("karate")
+    >>> compare_graphs(club, club, "density", model=SameLabel(), n=50, rng=0)["density"].is_clear
+    False
+    """
+
+    heads = ("statistic", "first", "second", "difference", "standard error", "low", "high")
+    differences: tuple[Difference, ...]
+    confidence: float
+    first: BootstrapResult = field(repr=False)
+    second: BootstrapResult = field(repr=False)
+
+    @property
+    def question(self) -> str:
+        """Return the question that the intervals answer."""
+        return f"By how much do the two expected values differ? For each: {self.first.question}"
+
+    @property
+    def problems(self) -> tuple[Diagnostic, ...]:
+        """Return reasons not to trust an interval, which were also given as warnings."""
+        results = (("first", self.first), ("second", self.second))
+        return tuple(Diagnostic(p.statistic, f"{name} graph: {p}") for name, r in results for p in r.problems)
+
+    def notes(self) -> tuple[list[str], list[str]]:
+        about = f"{self.confidence:.0%} intervals by {self.first.n:,} samples of each graph"
+        return [self.question, about], []
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers and strings, ready for JSON."""
+        rows = {row.name: dict(list(row._asdict().items())[1:]) for row in self}
+        settings = {"question": self.question, "confidence": self.confidence}
+        return {**settings, "statistics": rows, "problems": [problem._asdict() for problem in self.problems]}
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the differences in units of their standard errors, with intervals, and return the axes."""
+        n = len(self.differences)
+        (axes,) = create_axes(axes, "GraphDifference.plot", (4.5, 0.8 + 0.4 * n))
+        for number, row in enumerate(self.differences):
+            scale = row.standard_error or 1.0
+            axes.plot([row.low / scale, row.high / scale], [number, number], color="#5e81ac")
+            axes.plot(row.difference / scale, number, "o", color="#2e3440")
+        axes.axvline(0, color="#4c566a", linewidth=0.8)
+        axes.set_yticks(range(n), [row.name for row in self.differences])
+        axes.set_xlabel("difference, in standard errors")
+        return axes

@@ -25,15 +25,6 @@ def count_communities(graph: GraphLike) -> int:
     This is the number of negative eigenvalues of the Bethe-Hessian matrices (r^2 - 1) I - r A + D with
     r^2 = sum d^2 / sum d - 1 (Le and Levina, 2022), for r > 0 and r < 0 (Saade et al., 2014), which finds
     groups with few edges inside. Directions and weights are ignored.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nodecopy import Graph
-    >>> from nodecopy.inference import count_communities
-    >>> cliques = np.kron(np.eye(2), np.ones((10, 10))) - np.eye(20)
-    >>> count_communities(Graph(cliques))
-    2
     """
     adjacency = _undirected_adjacency(convert_graph(graph, "graph"))
     degrees = adjacency.sum(axis=0)

@@ -168,14 +168,7 @@ def _join_ends(graph: Graph) -> Graph:
 
 
 class EdgeCountVariance(NamedTuple):
-    """The variance of the number of edges in samples of node copying, by its two sources.
-
-    Examples
-    --------
-    >>> from nodecopy.inference import EdgeCountVariance
-    >>> EdgeCountVariance(donors=2.0, coins=1.5).total
-    3.5
-    """
+    """The variance of the number of edges in samples of node copying, by its two sources."""
 
     donors: float
     """Due to the donors, whose degrees differ."""

@@ -48,7 +48,6 @@ def null_test(
     stop_after: int | None = 20,
     library: str | None = None,
     workers: int = 1,
-    processes: bool = False,
     rng: Rng = None,
 ) -> SignificanceTests:
     """Test network statistics against a null model.
@@ -88,7 +87,7 @@ def null_test(
         Sampling stops after this number of samples that are at least as extreme, 20 by default. The p-value
         is then 20 / l after l samples and remains exact (Besag and Clifford, 1991). ``None`` always draws
         ``n`` samples.
-    library, workers, processes, rng
+    library, workers, rng
         As in :func:`.bootstrap`.
 
     Examples
@@ -116,7 +115,7 @@ def null_test(
         if not np.isfinite(value):
             got = f"{name} of the graph is {value!r}. Test others."
             raise InputError("statistic", f"must be finite to be tested; {got}")
-    settings: dict[str, Any] = {"n": n, "workers": workers, "processes": processes, "rng": rng}
+    settings: dict[str, Any] = {"n": n, "workers": workers, "rng": rng}
     given = choose_sampler(null, "edges")
     blocks = label_blocks(observed) if isinstance(given, BLOCK_MODELS) else observed
     model, labelled = structure.adapt(given, blocks)
@@ -177,15 +176,7 @@ def _summarise(
 
 @dataclass(frozen=True)
 class SignificanceTest:
-    """The test of one statistic.
-
-    Examples
-    --------
-    >>> from nodecopy import datasets, inference
-    >>> results = inference.null_test(datasets.load("karate"), "triangles", null="erdos-renyi", n=99, rng=0)
-    >>> results["triangles"].kept
-    ('number of edges',)
-    """
+    """The test of one statistic."""
 
     name: str
     observed: float

@@ -47,19 +47,6 @@ class NodeResampler(Configurable, ABC):
 
     ``graph_`` is the observed graph, and ``deviation_factor`` times the standard deviation of a statistic
     over samples is its standard error.
-
-    Examples
-    --------
-    A resampler that permutes the nodes:
-
-    >>> from numpy.random import SeedSequence
-    >>> from nodecopy import datasets
-    >>> from nodecopy.inference import NodeResampler
-    >>> class Permuted(NodeResampler):
-    ...     def _resample(self, rng):
-    ...         return self._take(rng.permutation(self.graph_.n_nodes))
-    >>> Permuted().fit(datasets.load("karate")).draw(SeedSequence(0)).n_edges
-    78
     """
 
     graph_: Graph = field(init=False, repr=False)
@@ -157,25 +144,18 @@ class NodeSubsampling(NodeResampler):
 class LatentPositionBootstrap(NodeResampler):
     """Resample the latent positions of :class:`.RandomDotProduct`, then draw edges (Levin and Levina, 2019).
 
-    Parameters
-    ----------
-    n_dimensions
-        Dimensions of the positions, estimated by default.
-
     Examples
     --------
     >>> from numpy.random import SeedSequence
     >>> from nodecopy import datasets
     >>> from nodecopy.inference import LatentPositionBootstrap
-    >>> LatentPositionBootstrap(2).fit(datasets.load("karate")).draw(SeedSequence(0)).n_nodes
+    >>> LatentPositionBootstrap().fit(datasets.load("karate")).draw(SeedSequence(0)).n_nodes
     34
     """
 
-    n_dimensions: int | None = None
-
     def fit(self, graph: GraphLike, *, rng: Rng = None) -> Self:
         super().fit(graph, rng=rng)
-        self.model_ = RandomDotProduct(self.n_dimensions).fit(self.graph_)
+        self.model_ = RandomDotProduct().fit(self.graph_)
         return self
 
     def _resample(self, rng: Generator) -> Graph:
@@ -219,7 +199,6 @@ def start_sampling(
     n: int,
     resample: str = "edges",
     workers: int = 1,
-    processes: bool = False,
     rng: Rng = None,
     finish: Callable[[Graph, SeedSequence], Graph] | None = None,
 ) -> Sampling:
@@ -240,7 +219,7 @@ def start_sampling(
         sample = draw(child(samples_seed, number))
         return sample if finish is None else finish(sample, child(seed, FINISH_SEED, number))
 
-    stream = sample_stream(lambda number: measure(draw_number(number)), n, workers, processes=processes)
+    stream = sample_stream(lambda number: measure(draw_number(number)), n, workers)
     values = (values for _, values in zip(track(range(n), "sample"), stream, strict=False))
     return Sampling(sampler, draw_number, values)
 

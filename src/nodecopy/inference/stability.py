@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy._core.arrays import find_ids
 from nodecopy._core.axes import create_axes
 from nodecopy._core.checks import check_integer, show
 from nodecopy._core.imports import import_optional
@@ -32,7 +31,6 @@ def community_stability(
     n: int = 200,
     library: str | None = None,
     workers: int = 1,
-    processes: bool = False,
     rng: Rng = None,
 ) -> CommunityStability:
     """Return how stable communities are when they are estimated again from samples with the same nodes.
@@ -50,7 +48,7 @@ def community_stability(
         NetworkX or as a clustering of igraph. By default :func:`.spectral_communities`.
     n
         Number of samples, 200 by default.
-    model, library, workers, processes, rng
+    model, library, workers, rng
         As in :func:`.bootstrap`.
 
     Examples
@@ -76,7 +74,7 @@ def community_stability(
     (codes,) = values.values()
     if np.shape(codes) != (n_nodes := observed.n_nodes,):
         raise InputError("communities", f"must return one per node, {n_nodes} in all; got {show(codes)}.")
-    settings: dict[str, Any] = {"n": n, "workers": workers, "processes": processes, "rng": rng}
+    settings: dict[str, Any] = {"n": n, "workers": workers, "rng": rng}
     sampler, _, samples = start_sampling(observed, measure, model, call="community_stability", **settings)
     problems = diagnose(sampler, [], {})
     rule = getattr(sampler, "donors", sampler)
@@ -153,11 +151,6 @@ class CommunityStability(PrintedTable):
 
     def notes(self) -> tuple[list[str], list[str]]:
         return [f"{self.n:,} samples of {self.model}; all pairs: {self.all_pairs:.4g}"], []
-
-    def pair_share(self, first: Any, second: Any) -> float:
-        """Return the share of samples in which two nodes, given by id, are together."""
-        i, j = find_ids([first, second], self.node_ids, "pair_share")
-        return float((self.memberships[:, i] == self.memberships[:, j]).mean())
 
     def to_pandas(self) -> Any:
         """Return a data frame with a row per node."""

@@ -269,10 +269,9 @@ def _can_be_features(values: Sequence[Any]) -> bool:
 
 def _stack(attributes: Sequence[Any]) -> Floats:
     try:
-        parts = list(map(_as_floats, attributes))
+        return np.column_stack(list(map(_as_floats, attributes)))
     except (TypeError, ValueError):
         raise InputError("features", "must name attributes with numbers for every node.") from None
-    return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
 
 
 def _as_floats(values: Any) -> Floats:

@@ -11,15 +11,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from nodecopy._core.arrays import Floats, Ints, check_ids
-from nodecopy._core.checks import (
-    as_array,
-    check_choice,
-    check_integer,
-    check_real,
-    check_type,
-    check_unique,
-    show,
-)
+from nodecopy._core.checks import as_array, check_choice, check_real, check_type, check_unique
 from nodecopy._core.files import TABLES, PathLike, TableLike, format_of, reading
 from nodecopy._core.messages import add_escaped, log_decision, warn_about_data
 from nodecopy.errors import InputError
@@ -40,16 +32,8 @@ from nodecopy.io.columns import (
     unify_ids,
 )
 from nodecopy.io.edge_lists import DUPLICATES, Duplicates, build_graph, merge_directions
-from nodecopy.io.encoder import FeatureEncoder
 from nodecopy.io.networks import read_network, write_graphml
-from nodecopy.io.node_tables import (
-    NodeRows,
-    check_known,
-    check_numbers,
-    match_ids,
-    order_rows,
-    read_node_tables,
-)
+from nodecopy.io.node_tables import FeatureEncoder, NodeRows, check_known, check_numbers, read_node_tables
 from nodecopy.io.tables import Column, Table, write_table
 
 FORMATS = (*TABLES, ".npz", ".graphml")  # the formats that are written; further ones can be read
@@ -186,7 +170,6 @@ def read_contacts(
     path: TableLike,
     *,
     window: float | str | None = None,
-    n_windows: int | None = None,
     source: str | None = None,
     target: str | None = None,
     time: str | None = None,
@@ -210,8 +193,6 @@ def read_contacts(
         such as ``"12 hours"``, ``"1 day"`` or ``"2 weeks"``. Windows start at multiples of it, days at
         midnight (UTC, if times have a zone) and weeks on Monday. By default a day, or, if times are other
         numbers, each of them is a window if it has at least as many contacts as there are nodes.
-    n_windows
-        In place of ``window``, the number of windows, of equal duration from the first contact to the last.
     source, target, time, weight
         Names of columns. By default columns with usual names (``source``, ``target``, ``time``, ``date``,
         ``weight``, ...); otherwise the only column of dates or Unix times, and the first two others that can
@@ -250,7 +231,7 @@ def read_contacts(
         if n_loops := int((~is_edge).sum()):
             log_decision(f"{describe(path)}: contacts of a node with itself: {n_loops}; they are left out.")
             first, second, weights, times = (part[is_edge] for part in (first, second, weights, times))
-        starts, number = _cut_windows(times, is_date, window, n_windows, len(ids))
+        starts, number = _cut_windows(times, is_date, window, len(ids))
     log_decision(f"{describe(path)}: {len(starts)} windows from {starts[0]} to {starts[-1]}.", "window")
     if not directed:
         first, second = np.minimum(first, second), np.maximum(first, second)
@@ -277,16 +258,10 @@ def _read_seconds(table: Table, column: Column, day_first: bool | None) -> tuple
 
 
 def _cut_windows(
-    times: Floats, is_date: bool, window: float | str | None, n_windows: int | None, n_nodes: int
+    times: Floats, is_date: bool, window: float | str | None, n_nodes: int
 ) -> tuple[list[Any], Ints]:
     """Return the starts of the windows that have contacts, and the position of the window of each contact."""
-    if n_windows is not None:
-        if window is not None:
-            raise InputError("window", f"must be left out if n_windows is given; got {show(window)}.")
-        check_integer(n_windows, "n_windows", low=1)
-        origin, size = float(times.min()), float(np.ptp(times)) / n_windows or 1.0
-        places = np.minimum((times - origin) // size, n_windows - 1)
-    elif window is None and not is_date:
+    if window is None and not is_date:
         origin, size, places = 0.0, 1.0, times
         if len(np.unique(times)) * n_nodes > len(times):
             raise InputError("window", "must be given, in the unit of times that are not dates; got None.")
@@ -310,21 +285,6 @@ def _read_duration(window: float | str, is_date: bool) -> float:
         allowed = "a number, or for dates and Unix times a text such as '1 day' or '12 hours'"
         raise InputError("window", f"must be {allowed}; got {window!r}.")
     return int(parts[1] or 1) * DURATIONS[parts[2]]
-
-
-def read_matrix(path: PathLike, *, node_ids: ArrayLike | None = None) -> Any:
-    """Return the matrix in an ``.npy`` or ``.npz`` file, rows and columns in the order of ``node_ids``."""
-    format_of(path, (".npz", ".npy"))
-    with reading(path) as file:
-        stored, matrix = matrices.read_features(file)
-        if node_ids is None:
-            return matrix
-        ids: Column = np.arange(matrix.shape[0]) if stored is None else stored
-        nodes = check_ids(node_ids, "node_ids")
-        if stored is None:
-            check_numbers(nodes.tolist(), len(ids))
-        order = order_rows(match_ids(ids, nodes), nodes)
-        return matrix[order][:, order]
 
 
 def write_graph(graph: Graph, path: PathLike, *, spreadsheet: bool = False) -> None:

@@ -21,36 +21,12 @@ from nodecopy.io.edge_lists import ConvertedGraph, Duplicates, build_graph, chec
 from nodecopy.io.node_tables import label_array
 
 
-def from_networkx(
-    network: Any, *, label: str = "label", weight: str = "weight", duplicates: Duplicates = "max"
-) -> Graph:
-    """Return the :class:`Graph` of a NetworkX graph, with its nodes in the same order, without features.
-
-    Parameters
-    ----------
-    network
-        A NetworkX graph. Nodes other than integers and strings get their text as id.
-    label, weight
-        Node attribute with labels, and edge attribute with weights; an edge without it has weight one.
-    duplicates
-        Parallel edges have the largest of their weights (``"max"``), their sum (``"sum"``), or are an error
-        (``"error"``).
-
-    Examples
-    --------
-    >>> import networkx as nx
-    >>> from_networkx(nx.path_graph(["ann", "bob", "cleo"]))
-    Graph(3 nodes, 2 undirected edges, binary)
-    """
-    return convert_networkx(network, weight, duplicates).with_labels(label)
-
-
-def convert_networkx(network: Any, weight: str, duplicates: Duplicates = "max") -> ConvertedGraph:
+def convert_networkx(network: Any, weight: str) -> ConvertedGraph:
     """Return a NetworkX graph with its attributes."""
     check_library(network, "networkx", "network")
     check_text(weight, "weight")
     ids, notes = name_nodes(list(network))
-    graph = _build(network, ids, weight, duplicates)
+    graph = _build(network, ids, weight, "max")
     return ConvertedGraph(graph, _node_values(network), edge_names=_edge_names(network), notes=notes)
 
 
@@ -158,26 +134,6 @@ def write_graphml(graph: Graph, path: PathLike) -> None:
             raise InputError(f"a .graphml file cannot hold control characters; got {value!r}.")
     with atomic_write(path) as temporary:
         networkx.write_graphml_xml(to_networkx(graph), temporary)
-
-
-def from_igraph(network: Any, *, label: str = "label", weight: str = "weight") -> Graph:
-    """Return the :class:`Graph` of an igraph graph, with its vertices in the same order, without features.
-
-    Parameters
-    ----------
-    network
-        An igraph graph. The vertex attribute ``name`` holds the node ids; without it they are 0, 1, 2, ... Of
-        parallel edges the largest weight counts.
-    label, weight
-        As in :func:`from_networkx`.
-
-    Examples
-    --------
-    >>> import igraph
-    >>> from_igraph(igraph.Graph.Ring(5))
-    Graph(5 nodes, 5 undirected edges, binary)
-    """
-    return convert_igraph(network, weight).with_labels(label)
 
 
 def convert_igraph(network: Any, weight: str) -> ConvertedGraph:

@@ -16,22 +16,6 @@ from nodecopy.graph import UNLABELLED, Graph
 from nodecopy.io.edge_lists import ConvertedGraph, check_library, is_asymmetric, merge_directions
 
 
-def from_pyg(data: Any, *, directed: bool | None = None) -> Graph:
-    """Return the :class:`Graph` of a ``Data``: ``edge_index`` or ``adj_t``, ``edge_weight``, ``x`` and ``y``.
-
-    The graph is directed as given, by default if ``data.is_undirected()`` is false or the weights of the two
-    directions differ. An edge that is listed twice has the largest of its weights. Labels may be one-hot;
-    nodes with label -1, NaN or a row of zeros are unlabelled.
-
-    >>> import torch
-    >>> from torch_geometric.data import Data
-    >>> from_pyg(Data(edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), num_nodes=3))
-    Graph(3 nodes, 2 undirected edges, binary)
-    """
-    converted = convert_pyg(data, "edge_weight", directed)
-    return converted.with_labels("y").replace(features=converted.attributes.get("x"))
-
-
 def convert_pyg(data: Any, weight: str, directed: bool | None) -> ConvertedGraph:
     """Return a ``Data`` of PyTorch Geometric with its attributes."""
     check_library(data, "torch_geometric", "data")

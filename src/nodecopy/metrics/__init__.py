@@ -5,5 +5,4 @@ from nodecopy.metrics.ranking import Evaluation as Evaluation
 from nodecopy.metrics.structure import Comparison as Comparison
 from nodecopy.metrics.structure import compare as compare
 from nodecopy.metrics.structure import edge_overlap as edge_overlap
-from nodecopy.metrics.structure import mean_path_length as mean_path_length
 from nodecopy.metrics.structure import statistics as statistics

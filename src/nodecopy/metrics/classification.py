@@ -140,26 +140,13 @@ def area_under_roc(scores: ArrayLike, positive: ArrayLike) -> float:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassReport(PrintedTable):
-    """How well each class is predicted: the confusion matrix, precision, recall and F1.
-
-    Parameters
-    ----------
-    classes
-        Names of the classes.
-    confusion
-        Numbers of nodes, ``[true class, predicted class]``.
-
-    Examples
-    --------
-    >>> report = ClassReport(("honest", "fraud"), np.array([[90, 5], [2, 3]]))
-    >>> report.recall.tolist(), report.precision.round(3).tolist()
-    ([0.9473684210526315, 0.6], [0.978, 0.375])
-    """
+    """How well each class is predicted: precision, recall and F1."""
 
     heads = ("class", "precision", "recall", "f1", "nodes")
 
     classes: tuple[str, ...]
     confusion: Ints
+    """Numbers of nodes, ``[true class, predicted class]``."""
 
     def cells(self) -> Iterable[Iterable[Any]]:
         return ((name, *values.values()) for name, values in self.by_class().items())

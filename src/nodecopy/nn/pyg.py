@@ -13,8 +13,7 @@ from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy.copying.donors import DonorRule
 from nodecopy.copying.model import EdgeTrackingSampler, NodeCopying, warn_of_unlabelled_nodes
 from nodecopy.errors import InputError
-from nodecopy.io import from_pyg
-from nodecopy.io.pyg import read_classes, read_mask, to_numpy
+from nodecopy.io.pyg import convert_pyg, read_classes, read_mask, to_numpy
 
 torch: Any = import_optional("torch", "NodeCopy")
 get_worker_info = torch.utils.data.get_worker_info
@@ -124,7 +123,8 @@ class NodeCopy(Transform):  # type: ignore[misc]
         weights = plain.edge_weight = _weights(data)
         plain.y = self._visible_labels(data)
         with mute_data_warnings(), mute_decisions():  # of every step of a training loop
-            graph = from_pyg(plain, directed=directed)
+            converted = convert_pyg(plain, "edge_weight", directed)
+            graph = converted.with_labels("y").replace(features=converted.attributes.get("x"))
             model = NodeCopying(self.donors, self.keep, self.symmetrise).fit(graph)
         self._has_warned = self._has_warned or warn_of_unlabelled_nodes(self.donors, graph)
         first, second = data.edge_index.cpu().numpy()

@@ -1,4 +1,3 @@
-from nodecopy.recommend.base import Contributions as Contributions
 from nodecopy.recommend.base import EmbeddingRecommender as EmbeddingRecommender
 from nodecopy.recommend.base import Explanation as Explanation
 from nodecopy.recommend.base import Recommender as Recommender
@@ -9,8 +8,6 @@ from nodecopy.recommend.baselines import Popularity as Popularity
 from nodecopy.recommend.baselines import WeightedHybrid as WeightedHybrid
 from nodecopy.recommend.bpr import BPRMF as BPRMF
 from nodecopy.recommend.bpr import MGCCF as MGCCF
-from nodecopy.recommend.bpr import BPRRecommender as BPRRecommender
-from nodecopy.recommend.bpr import EmbeddingNetwork as EmbeddingNetwork
 from nodecopy.recommend.bpr import EnsembleBPR as EnsembleBPR
 from nodecopy.recommend.bpr import LightGCN as LightGCN
 from nodecopy.recommend.bpr import SampledGraphBPR as SampledGraphBPR

@@ -28,7 +28,6 @@ from nodecopy._core.checks import (
     type_name,
 )
 from nodecopy._core.estimator import Saveable
-from nodecopy._core.files import PathLike
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import PrintedTable, log_decision
 from nodecopy._core.random import Rng, seed_sequence
@@ -50,14 +49,7 @@ SAME_IDS = "Leave such interactions out; nodecopy.datasets splits into parts wit
 
 
 class Contributions(NamedTuple):
-    """Ids and what each of them adds to a score, the largest first.
-
-    >>> from nodecopy import datasets
-    >>> from nodecopy.recommend import ItemKNN
-    >>> model = ItemKNN().fit(datasets.load("library"))
-    >>> model.explain("reader 001", "Carmilla", k=2).items.ids.tolist()
-    ['Dracula', 'Three Men in a Boat']
-    """
+    """Ids and what each of them adds to a score, the largest first."""
 
     ids: NDArray[Any]
     values: NDArray[np.float64]
@@ -281,11 +273,6 @@ class Recommender(Saveable, ABC):
 
         tuning.tune(self, interactions, validation, budget, k, rng)
         return self
-
-    def save(self, path: PathLike) -> None:
-        """Write the model, without the device, to a file that :func:`nodecopy.load` reads."""
-        self.check_fitted()
-        super().save(path)
 
     def get_state(self) -> dict[str, Any]:
         state = super().get_state()

@@ -34,6 +34,7 @@ from nodecopy.recommend.base import (
 )
 from nodecopy.recommend.tuning import Coordinate
 
+N_ITERATIONS = 15  # alternations of IALS between users and items
 MAX_BLOCK_PAIRS = 2**22
 N_REGRESSED_USERS = 1024  # whose scores are regressed on the features of items
 PENALTIES, MIN_SINGULAR_VALUE = (
@@ -127,8 +128,6 @@ class IALS(EmbeddingRecommender):
         Weight of the squared embeddings in the loss.
     confidence
         Weight of an interaction in the loss; a pair without one has weight 1.
-    n_iterations
-        Number of alternations between users and items.
 
     Attributes
     ----------
@@ -146,10 +145,9 @@ class IALS(EmbeddingRecommender):
     n_factors: int = 128
     regularisation: float = 120.0
     confidence: float = 40.0
-    n_iterations: int = 15
 
     def check_params(self) -> None:
-        check_settings(self, n_factors=1, n_iterations=1, regularisation=0.0, confidence=1.0)
+        check_settings(self, n_factors=1, regularisation=0.0, confidence=1.0)
 
     def fit_interactions(self, interactions: Interactions, validation: Any, seed: SeedSequence) -> None:
         als = import_optional("implicit.cpu.als", "IALS")
@@ -158,7 +156,7 @@ class IALS(EmbeddingRecommender):
                 factors=self.n_factors,
                 regularization=self.regularisation,
                 alpha=self.confidence,
-                iterations=self.n_iterations,
+                iterations=N_ITERATIONS,
                 dtype=np.float64,
                 num_threads=1,  # so that a seed gives one result
                 random_state=int(seed.generate_state(1)[0]),

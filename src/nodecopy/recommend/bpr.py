@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from nodecopy._core.arrays import Array, IntArray, Ints, keep_entries
-from nodecopy._core.checks import check_real, check_settings, show
+from nodecopy._core.checks import check_settings, show
 from nodecopy._core.random import child
 from nodecopy.copying import Jaccard, NodeCopying
 from nodecopy.errors import InputError
@@ -38,6 +38,7 @@ from nodecopy.recommend.baselines import above_threshold
 
 Embeddings = tuple[Tensor, Tensor]
 EmbeddingStacks = tuple[Array, Array]  # of users and of items, [graphs, nodes, factors] each
+SIMILARITY_DEGREE = 10.0  # mean degree of the similarity graphs of MGCCF
 VALIDATION_LENGTH = 20  # of the lists whose recall decides when training stops
 WEIGHTS, TRAINING = 0, 1  # children of the seed of a network
 NEGATIVES, DROPOUT = 0, 1  # children of the seed of the training loop
@@ -53,13 +54,6 @@ class EmbeddingNetwork(nn.Module):
     ----------
     n_users, n_items, n_factors
         Numbers of users and items, and the length of the embeddings.
-
-    Examples
-    --------
-    >>> from nodecopy.recommend import EmbeddingNetwork
-    >>> users, items = EmbeddingNetwork(3, 4, 2)(None)
-    >>> users.shape, items.shape
-    (torch.Size([3, 2]), torch.Size([4, 2]))
     """
 
     def __init__(self, n_users: int, n_items: int, n_factors: int) -> None:
@@ -116,25 +110,6 @@ class BPRRecommender(EmbeddingRecommender):
         Embeddings on the training graph.
     n_epochs_, weights_
         The epoch whose weights were kept, and the weights by name.
-
-    Examples
-    --------
-    A network whose users are represented by the sum of their items:
-
-    >>> import torch
-    >>> from nodecopy import datasets
-    >>> from nodecopy.recommend import BPRRecommender, EmbeddingNetwork
-    >>> class SumNetwork(EmbeddingNetwork):
-    ...     def prepare_graph(self, matrix, device):
-    ...         return torch.from_numpy(matrix.toarray()).float().to(device)
-    ...     def forward(self, graph, draws=None):
-    ...         items = self.free[self.n_users :]
-    ...         return graph @ items, items
-    >>> class SumOfItems(BPRRecommender):
-    ...     def build_network(self, interactions):
-    ...         return SumNetwork(interactions.n_users, interactions.n_items, self.n_factors)
-    >>> SumOfItems(n_epochs=2).fit(datasets.load("library"), rng=0).recommend(["reader 001"], 3)[0].shape
-    (1, 3)
     """
 
     n_factors: int = 64
@@ -341,8 +316,6 @@ class MGCCF(BPRRecommender):
     ----------
     n_layers
         Number of layers of the bipartite convolution.
-    similarity_degree
-        Mean degree of the similarity graphs.
     dropout
         Share of the neighbours that are dropped in every layer and step of training; 0.2 as in its paper.
 
@@ -362,12 +335,11 @@ class MGCCF(BPRRecommender):
     learning_rate: float = 0.001
     regularisation: float = 0.02
     n_layers: int = 2
-    similarity_degree: float = 10.0
     dropout: float = 0.2
 
     def check_params(self) -> None:
         super().check_params()
-        check_settings(self, n_layers=1, similarity_degree=0.0, dropout=(0.0, 0.99))
+        check_settings(self, n_layers=1, dropout=(0.0, 0.99))
 
     def build_network(self, interactions: Interactions) -> EmbeddingNetwork:
         return _MGCCF(self, interactions)
@@ -384,7 +356,7 @@ class _MGCCF(EmbeddingNetwork):
         self.combine = _weights(model.n_layers, 2 * size, size)
         self.similar, self.skip = _weights(1, size, size), _weights(1, size, size)
         sides = matrix, sparse.csr_array(matrix.T)
-        self.similarity = [above_threshold(side, model.similarity_degree) for side in sides]
+        self.similarity = [above_threshold(side, SIMILARITY_DEGREE) for side in sides]
 
     def prepare_graph(self, matrix: sparse.csr_array, device: torch.device) -> list[SparseStack]:
         """Return matrices of means over neighbours, then over similar nodes."""
@@ -553,18 +525,15 @@ class SampledGraphBPR(EnsembleBPR):
         As in :class:`.EnsembleBPR`, except that the network is always trained. With ``n_graphs`` the
         expectation is a mean over samples too, as in the paper.
     threshold
-        The paper's b, from 0 to 1. With ``None``, a network is trained for each of ``thresholds``, and the
-        best by ``recall@20`` on validation interactions is used.
-    thresholds
-        The thresholds to choose from.
+        The paper's b, from 0 to 1.
     test_graph
         ``"copied"``, or ``"observed"`` for the ablation with the effect of the negatives alone. It may be
         changed after the fit.
 
     Attributes
     ----------
-    threshold_, n_epochs_
-        The threshold that is used, and the number of epochs after which the network's weights were kept.
+    n_epochs_
+        The number of epochs after which the network's weights were kept.
 
     Examples
     --------
@@ -575,44 +544,23 @@ class SampledGraphBPR(EnsembleBPR):
     (1, 3)
     """
 
-    threshold: float | None = None
-    thresholds: Sequence[float] = (0.1, 0.2, 0.3, 0.5)
+    threshold: float = 0.3
     test_graph: str = "copied"
 
     def check_params(self) -> None:
         super().check_params()
-        for value in self._candidate_thresholds():
-            check_real(value, "threshold of SampledGraphBPR", low=0.0, high=1.0)
-        if not self._candidate_thresholds():
-            raise InputError("thresholds of SampledGraphBPR", "must hold at least one number; got none.")
-        check_settings(self, test_graph=["copied", "observed"])
+        check_settings(self, threshold=(0.0, 1.0), test_graph=["copied", "observed"])
 
     def fit_interactions(self, interactions: Interactions, validation: Any, seed: SeedSequence) -> None:
-        thresholds = self._candidate_thresholds()
-        if len(thresholds) > 1 and validation is None:
-            allowed = "must be given if there is no validation"
-            raise InputError("threshold of SampledGraphBPR", f"{allowed}; got None. Pass validation to fit.")
         graphs = list(self.copied_matrices(interactions, child(seed, GRAPHS)))
         expected = sparse.csr_array(sum(graphs[1:], start=graphs[0]) / len(graphs))
-        best_recall, best = -1.0, {}
-        for threshold in thresholds:
-            forbidden = forbid_likely_pairs(interactions.matrix, expected > threshold)
-            network = copy.copy(self.base)
-            network.fit_interactions(interactions, validation, child(seed, NETWORK), forbidden)
-            network.interactions_ = interactions
-            self.copied_embeddings_ = embed_graphs(network, graphs)
-            self.observed_embeddings_: EmbeddingStacks = embed_graphs(network, [interactions.matrix])
-            self.threshold_: float = threshold
-            self.n_epochs_ = network.n_epochs_
-            recall = 1.0
-            if len(thresholds) > 1:
-                recall = validation_recall(self.score_positions, interactions, validation)
-            if recall > best_recall:
-                best_recall, best = recall, dict(vars(self))
-        vars(self).update(best)
+        forbidden = forbid_likely_pairs(interactions.matrix, expected > self.threshold)
+        network = copy.copy(self.base)
+        network.fit_interactions(interactions, validation, child(seed, NETWORK), forbidden)
+        network.interactions_ = interactions
+        self.copied_embeddings_ = embed_graphs(network, graphs)
+        self.observed_embeddings_: EmbeddingStacks = embed_graphs(network, [interactions.matrix])
+        self.n_epochs_ = network.n_epochs_
 
     def embedding_stacks(self) -> EmbeddingStacks:
         return self.observed_embeddings_ if self.test_graph == "observed" else self.copied_embeddings_
-
-    def _candidate_thresholds(self) -> list[float]:
-        return list(self.thresholds) if self.threshold is None else [self.threshold]

@@ -36,7 +36,8 @@ from nodecopy.experiments.spec import (
 from nodecopy.experiments.store import Record, Store, read_checked, write_checked
 from nodecopy.experiments.tasks import Task
 from nodecopy.graph import Graph
-from nodecopy.inference import BootstrapResult, count_communities, spectral_communities, statistic_names
+from nodecopy.inference import BootstrapResult, spectral_communities, statistic_names
+from nodecopy.inference.communities import count_communities
 from nodecopy.inference.statistics import compute_modularity, pagerank, prepare_measure
 
 N_TRUE = 2_000  # networks from which the truth is simulated

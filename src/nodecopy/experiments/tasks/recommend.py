@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 TimedFit: TypeAlias = "tuple[Recommender, float]"  # a fitted recommender and the seconds of its fit
 SELECTION_SCORE = "recall@20"
-FITTED_DETAILS = ("n_epochs_", "threshold_", "n_neighbours_", "item_bonus_")  # a record keeps them
+FITTED_DETAILS = ("n_epochs_", "n_neighbours_", "item_bonus_")  # a record keeps them
 SETTINGS_AFTER_FIT = ("test_graph",)  # recommenders that differ in nothing else share a fit
 FORMULA = {f"{name.lower()}@{k}": f"{name}@{k}" for name in ("Recall", "NDCG") for k in (10, 20)}
 TAIL = {"tail_recall@20": "Tail recall@20"}
