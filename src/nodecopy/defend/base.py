@@ -52,6 +52,8 @@ class AttackedState:
         The graph with all edges, if the classifier was trained without the edges of the targets.
     trial
         The trial on which the classifier was trained; ``None`` if it is unknown.
+    targets
+        The nodes without whose edges the classifier was trained, if there are any.
 
     Examples
     --------
@@ -68,6 +70,7 @@ class AttackedState:
     seed: SeedSequence
     complete_graph: Graph
     trial: Trial | None = None
+    targets: IntArray | None = None
 
     @cached_property
     def embeddings(self) -> NodeEmbeddings:
@@ -308,9 +311,10 @@ class Defence(Classifier):
             pairs: Any = zip(trials, targets, strict=True)
             trained = [trial.with_graph(remove_edges_of(trial.graph, part)) for trial, part in pairs]
         predictions = self.train_classifiers(trained)
-        for trial, used, prediction in zip(trials, trained, predictions, strict=True):
+        for trial, used, part, prediction in zip(trials, trained, targets, predictions, strict=True):
             classifier = self._fitted_classifier(used, prediction)
             state = self.build_state(classifier, used.graph, prediction, trial)
+            state = replace(state, targets=part if self._prunes else None)
             yield prediction, state, self.prepare_correction(state)
 
     def predict_graph(self, graph: Graph) -> Prediction:

@@ -74,7 +74,7 @@ def attack_and_correct(graph: Graph, train: ArrayLike, candidates: ArrayLike, *,
             break
     _, node, attacked, defence = chosen
     stages, donors = _stages(graph, node, attacked, defence, clean)
-    by_evidence = EvidenceDefence(GCN(), n_donors=min(N_DONORS, graph.n_nodes - 1), retrain=True)
+    by_evidence = EvidenceDefence(GCN(), retrain=True)
     evidence = by_evidence.fit(attacked, train, targets=[node], rng=rng).explain([node])[0]
     n_flips = int(graph.degrees[node])
     return AttackedNode(node, n_flips, n_attacked, fitted.classes_, codes, donors, stages, evidence)
