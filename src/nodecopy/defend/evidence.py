@@ -1,4 +1,4 @@
-"""A defence that combines features, similar nodes and credible edges, and an attack on it."""
+"""A defence that combines features and credible edges, and an attack on it."""
 
 from __future__ import annotations
 
@@ -59,10 +59,11 @@ class Edges(NamedTuple):
         for first, last in zip([0, *ends[:-1]], ends, strict=True):
             edges = slice(starts[first], starts[last])
             genuine, total = weigh_edges(self.log_odds[edges], self.neighbours[edges], self.class_edges)
-            places = self.owner[edges] - first, np.arange(len(total))
-            to_nodes = sparse.csr_array((np.ones(len(total)), places), shape=(last - first, len(total)))
-            summed = (to_nodes @ np.log(total).reshape(len(total), -1)).reshape(-1, *total.shape[1:])
-            yield slice(first, last), edges, genuine, total, summed
+            n_edges, *shape = total.shape
+            places = self.owner[edges] - first, np.arange(n_edges)
+            to_nodes = sparse.csr_array((np.ones(n_edges), places), shape=(last - first, n_edges))
+            summed = to_nodes @ np.log(total).reshape(n_edges, math.prod(shape))
+            yield slice(first, last), edges, genuine, total, summed.reshape(last - first, *shape)
 
     def log_likelihoods(self) -> Floats:
         """Return ``[n_nodes, n_classes, 1 + n_shares]``: without an attack, and for each share."""
@@ -72,7 +73,7 @@ class Edges(NamedTuple):
         for nodes, _, _, _, summed in self.blocks():
             joint = summed + weights
             likelihoods[nodes, :, 0] = logsumexp(joint[:, :, :2], axis=2)
-            by_aim = joint[:, :, 2:].reshape(-1, n_classes, n_classes, len(GENUINE_SHARES))
+            by_aim = joint[:, :, 2:].reshape(len(joint), n_classes, n_classes, len(GENUINE_SHARES))
             likelihoods[nodes, :, 1:] = logsumexp(by_aim, axis=2)
         return likelihoods
 

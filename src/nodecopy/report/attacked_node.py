@@ -154,9 +154,9 @@ def _describe_evidence(attacked: AttackedNode, names: Array) -> Section | None:
     if report is None:
         return None
     added = {str(names[node]) for node, origin in after.neighbours if origin == "added"}
-    parts = {"features": report.features, "similar nodes": report.donors, "all": report.probabilities}
+    parts = {"features": report.features, "all": report.probabilities}
     return {
-        "parts": {name: round_all(list(part.values()), 4) for name, part in parts.items() if part},
+        "parts": {name: round_all(list(part.values()), 4) for name, part in parts.items()},
         "edge_evidence": round_all(list(report.edge_evidence.values()), 2),
         "edges": [
             {
