@@ -97,6 +97,19 @@ def test_the_prior_is_the_share_of_attacked_nodes() -> None:
         assert abs(attacked[part].mean() - is_attacked[part].mean()) < 0.12
 
 
+@pytest.mark.parametrize("retrain", [False, True])
+def test_the_classifier_counts_as_much_as_no_attack_is_probable(retrain: bool) -> None:
+    graph = planted_graph()
+    fitted = EvidenceDefence(GCN(**QUICK), retrain=retrain).fit(graph, TRAIN, targets=SOME, rng=0)
+    correction: Any = fitted.correction_
+    attacked, unattacked = correction.judge(SOME)
+    np.testing.assert_allclose((attacked + unattacked).sum(axis=1), 1)
+    probability = fitted.attack_probability(SOME)
+    expected = attacked + (1 - probability)[:, None] * fitted.undefended_proba()[SOME]
+    np.testing.assert_allclose(fitted.predict_proba()[SOME], expected, atol=1e-5)
+    assert (correction.state.targets is None) == (not retrain)
+
+
 def rewired(graph: Graph, node: int, neighbours: list[int]) -> Graph:
     adjacency = graph.adjacency.toarray()
     adjacency[node] = adjacency[:, node] = 0
@@ -129,7 +142,7 @@ def test_edges_of_the_uncertain_share_count(share: float) -> None:
     certified = fitted.certify(nodes)
     assert (~certified).sum() == round(60 * share)
     correction: Any = fitted.correction_
-    without_edges = np.exp(correction.without_edges(nodes))
+    without_edges = np.exp(correction.from_features[nodes])
     is_changed = np.abs(fitted.predict_proba() - without_edges).max(axis=1) > 1e-5
     assert (is_changed == ~certified).mean() > 0.9  # a node without edges does not change
     highest = without_edges.max(axis=1)
@@ -223,13 +236,6 @@ def test_attacked_nodes_are_corrected() -> None:
     truth = np.asarray(graph.labels)
     before, after = ((p == truth)[nodes].mean() for p in (fitted.undefended(), fitted.predict()))
     assert after > before + 0.2
-
-
-def test_uncertain_nodes_of_large_graphs_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
-    graph, nodes = planted_graph(), np.arange(60)
-    defence = EvidenceDefence(GCN(**QUICK), uncertain_share=0.5)
-    monkeypatch.setattr(evidence, "MAX_RANKED_NODES", 20)
-    assert 15 <= (~defence.fit(graph, TRAIN, rng=0).certify(nodes)).sum() <= 45
 
 
 def test_default_classifier() -> None:

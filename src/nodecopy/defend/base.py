@@ -54,6 +54,8 @@ class AttackedState:
         The trial on which the classifier was trained; ``None`` if it is unknown.
     targets
         The nodes without whose edges the classifier was trained, if there are any.
+    with_all_edges
+        The predictions of a classifier that was trained with these edges, if the defence needs it.
 
     Examples
     --------
@@ -71,6 +73,7 @@ class AttackedState:
     complete_graph: Graph
     trial: Trial | None = None
     targets: IntArray | None = None
+    with_all_edges: Singles | None = None
 
     @cached_property
     def embeddings(self) -> NodeEmbeddings:
@@ -159,6 +162,7 @@ class Defence(Classifier):
     retrain: bool = False
     device: str = "cpu"
     detects: ClassVar[bool] = False  # whether it finds attacked nodes, so that retrain needs no targets
+    needs_all_edges: ClassVar[bool] = False  # whether retrain needs predictions with all edges, too
     optional_state: ClassVar[set[str]] = {"trial_", "state_", "correction_"}
 
     undefended_: Prediction
@@ -218,7 +222,7 @@ class Defence(Classifier):
             self.undefended_, self.seed_ = prediction, trial.rng
             self.classifier_ = self._fitted_classifier(trial, prediction)
             if self._prunes:
-                trained = self.train_corrections([trial], [self.targets_])
+                trained = self.train_corrections([trial], [self.targets_], [prediction])
                 prediction, self.state_, self.correction_ = next(trained)
             else:
                 self.state_ = self.build_state(self.classifier_, trial.graph, prediction, trial)
@@ -304,17 +308,26 @@ class Defence(Classifier):
         return classifier.fit_trials(changed, keep_networks=True)
 
     def train_corrections(
-        self, trials: Sequence[Trial], targets: Sequence[Ints | None]
+        self,
+        trials: Sequence[Trial],
+        targets: Sequence[Ints | None],
+        with_all_edges: Sequence[Prediction | None] | None = None,
     ) -> Iterator[tuple[Prediction, AttackedState, Correction]]:
         trained: Sequence[Trial] = trials
         if self._prunes:
             pairs: Any = zip(trials, targets, strict=True)
             trained = [trial.with_graph(remove_edges_of(trial.graph, part)) for trial, part in pairs]
+        if with_all_edges is None:
+            is_needed = self._prunes and self.needs_all_edges
+            with_all_edges = self.train_classifiers(trials) if is_needed else [None] * len(trials)
         predictions = self.train_classifiers(trained)
-        for trial, used, part, prediction in zip(trials, trained, targets, predictions, strict=True):
+        parts = trials, trained, targets, with_all_edges, predictions
+        for trial, used, part, complete, prediction in zip(*parts, strict=True):
             classifier = self._fitted_classifier(used, prediction)
             state = self.build_state(classifier, used.graph, prediction, trial)
-            state = replace(state, targets=part if self._prunes else None)
+            if self._prunes:
+                own = None if complete is None else complete.probabilities
+                state = replace(state, targets=part, with_all_edges=own)
             yield prediction, state, self.prepare_correction(state)
 
     def predict_graph(self, graph: Graph) -> Prediction:

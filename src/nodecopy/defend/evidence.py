@@ -34,7 +34,6 @@ MIN_CREDIBILITY = 0.5  # edges with a lower probability of being genuine are dis
 N_FOLDS = 10
 TIE_WEIGHT = 1e-3  # weight of the loss if edges always counted, which orders flips of edges that do not
 MIN_PROBABILITY = 1e-3  # of a class in a prediction, so that no single prediction excludes a class
-MAX_RANKED_NODES = 2_000  # number of nodes, evenly spaced, that decide how uncertain the uncertain ones are
 
 
 class Edges(NamedTuple):
@@ -266,19 +265,13 @@ class EvidenceCorrection(Correction):
         nodes = np.arange(self.state.graph.n_nodes) if self.state.targets is None else self.state.targets
         nodes = nodes[self.state.complete_graph.degrees[nodes] > 0]
         log_likelihoods = self.collect_edges(nodes).log_likelihoods()
-        return estimate_prior(logsumexp(self.without_edges(nodes)[:, :, None] + log_likelihoods, axis=1))
+        return estimate_prior(logsumexp(self.from_features[nodes][:, :, None] + log_likelihoods, axis=1))
 
     @cached_property
     def max_probability(self) -> float:
         if self.uncertain_share in (0.0, 1.0):
             return 2 * self.uncertain_share  # no node has a lower one than 0, and all have than 2
-        n_nodes = self.state.graph.n_nodes
-        nodes = np.arange(0, n_nodes, math.ceil(n_nodes / MAX_RANKED_NODES))
-        highest = self.without_edges(nodes).max(axis=1)
-        return float(np.exp(np.quantile(highest, self.uncertain_share)))
-
-    def without_edges(self, nodes: IntArray) -> Floats:
-        return np.asarray(self.from_features[nodes])
+        return float(np.exp(np.quantile(self.from_features.max(axis=1), self.uncertain_share)))
 
     def is_uncertain(self, log_prior: Floats) -> Bools:
         return np.asarray(np.exp(log_prior.max(axis=1)) < self.max_probability)
@@ -300,26 +293,33 @@ class EvidenceCorrection(Correction):
         return Edges(len(nodes), owner, log_odds, self.predictions[neighbours], self.class_edges)
 
     def judge(self, nodes: IntArray) -> tuple[Floats, Floats]:
-        """Return log-probabilities of the classes, and the probability of an attack, by all evidence."""
+        """Return the probabilities of each class with an attack and without one, by all evidence."""
         likelihoods = self.collect_edges(nodes).log_likelihoods() + np.log(self.prior)
-        joint = self.without_edges(nodes)[:, :, None] + likelihoods
-        joint -= logsumexp(joint, axis=(1, 2), keepdims=True)
-        return logsumexp(joint, axis=2), 1 - np.exp(joint[:, :, 0]).sum(axis=1)
+        joint = self.from_features[nodes][:, :, None] + likelihoods
+        joint = np.exp(joint - logsumexp(joint, axis=(1, 2), keepdims=True))
+        return joint[:, :, 1:].sum(axis=2), joint[:, :, 0]
+
+    def attack_probability(self, nodes: IntArray) -> Floats:
+        return np.asarray(self.judge(nodes)[0].sum(axis=1))
 
     def certify(self, nodes: IntArray) -> Bools:
-        return ~self.is_uncertain(self.without_edges(nodes))
+        return ~self.is_uncertain(self.from_features[nodes])
 
     def predict_proba(self, nodes: IntArray) -> FloatArray:
-        return np.exp(self.predict_log_proba(nodes)) if len(nodes) else self.state.probabilities[:0]
-
-    def predict_log_proba(self, nodes: IntArray) -> Floats:
-        without = self.without_edges(nodes)
-        return np.where(self.is_uncertain(without)[:, None], self.judge(nodes)[0], without)
+        if not len(nodes):
+            return self.state.probabilities[:0]
+        attacked, unattacked = self.judge(nodes)
+        if self.trusts_classifier:  # where no attack is probable, its prediction is the better one
+            own = self.state.probabilities if self.state.with_all_edges is None else self.state.with_all_edges
+            unattacked = unattacked.sum(axis=1, keepdims=True) * own[nodes]
+        without = self.from_features[nodes]
+        return np.where(self.is_uncertain(without)[:, None], attacked + unattacked, np.exp(without))
 
     def explain(self, nodes: IntArray, classes: Array, before: Array, after: Array) -> list[NodeReport]:
-        without, (log_p, attacked) = self.without_edges(nodes), self.judge(nodes)
+        without, joint = self.from_features[nodes], self.judge(nodes)
         owner, neighbours = self.edges_of(nodes)
-        edges_of_nodes, log_evidence = self.collect_edges(nodes), log_p - without
+        edges_of_nodes = self.collect_edges(nodes)
+        log_evidence = np.log(np.maximum(sum(joint), np.finfo(float).tiny)) - without
         credibility = edges_of_nodes.rate(without, self.prior)
         uses_edges = self.is_uncertain(without)
         below_best = log_evidence - log_evidence.max(axis=1, keepdims=True)
@@ -340,7 +340,7 @@ class EvidenceCorrection(Correction):
                 names[int(before[row].argmax())],
                 names[int(after[row].argmax())],
                 by_class(after[row]),
-                float(attacked[row]),
+                float(joint[0][row].sum()),
                 by_class(np.exp(without[row])),
                 by_class(edge_evidence[row]),
                 tuple(sorted(edges[row], key=lambda edge: edge.credibility)),
@@ -358,7 +358,8 @@ class EvidenceDefence(Defence):
     :class:`.DistilledFeatures`. Each edge is judged by how far both ends resemble the ends of other edges,
     and by the class of the neighbour. Either the node was not attacked and all its edges are genuine, or an
     attacker has connected it to another class, and a share of its edges is genuine. How often either is the
-    case is estimated from the graph, so that a node that was not attacked keeps its edges, however many.
+    case is estimated from the graph. The classifier's prediction counts as much as the node was probably not
+    attacked, and the evidence as much as it was, so that a clean node keeps its prediction.
 
     Parameters
     ----------
@@ -394,6 +395,7 @@ class EvidenceDefence(Defence):
     uncertain_share: float = 1.0
     retrain: bool = False
     device: str = "cpu"
+    needs_all_edges = True
 
     def check_parameters(self, graph: Graph) -> None:
         check_settings(self, uncertain_share=(0.0, 1.0))
@@ -409,7 +411,7 @@ class EvidenceDefence(Defence):
     def attack_probability(self, nodes: ArrayLike, *, graph: Graph | None = None) -> Floats:
         """Return the probability that each of some nodes was attacked; see :meth:`certify`."""
         correction, positions = self._correction_of(nodes, graph)
-        return np.asarray(correction.judge(positions)[1])
+        return np.asarray(correction.attack_probability(positions))
 
     def certify(self, nodes: ArrayLike, *, graph: Graph | None = None) -> Bools:
         """Return for which nodes no flip of their own edges can change the corrected class.
@@ -454,7 +456,7 @@ class TargetEvidence:
         nodes, no_edges = np.full(len(others), node), np.zeros(len(others), bool)
         log_odds = correction.log_odds(nodes, others, no_edges)
         self.factors = weigh_edges(log_odds, correction.predictions[others], correction.class_edges)[1]
-        self.without_edges = correction.without_edges(np.array([node]))
+        self.without_edges = correction.from_features[np.array([node])]
         # The prior is the one before the attack.
         self.weights = weigh_hypotheses(correction.prior, self.without_edges.shape[1])
         self.counts = bool(correction.is_uncertain(self.without_edges)[0])
@@ -476,7 +478,8 @@ class AdaptiveEvidenceAttack(TargetedAttack):
     """Attack :class:`EvidenceDefence` by flips of the target's edges, evaluated by the defence itself.
 
     The attacker trains the defence with ``retrain``. Each step makes the flip that raises the loss of the
-    corrected prediction most. The default budget is the target's degree.
+    prediction by the evidence most; the part of the classifier in a correction is left out. The default
+    budget is the target's degree.
 
     Parameters
     ----------
@@ -512,7 +515,7 @@ class AdaptiveEvidenceAttack(TargetedAttack):
         labels = SurrogateLabels.from_graph(graph, targets, train, name)
         defence = type(defence)(**(defence.get_params(deep=False) | {"retrain": True}))
         trial = Trial(graph, labels.train, rng=seed)
-        ((_, _, correction),) = defence.train_corrections([trial], [targets])
+        ((_, _, correction),) = defence.train_corrections([trial], [targets], [None])
         assert isinstance(correction, EvidenceCorrection)
         return lambda: _EvidenceEdits(graph, trial.codes, correction)
 

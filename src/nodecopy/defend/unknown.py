@@ -6,7 +6,6 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import softmax
 
 from nodecopy._core.arrays import Array, Bools, FloatArray, Floats, IntArray, Ints
 from nodecopy._core.checks import check_settings
@@ -38,8 +37,8 @@ class DetectedCorrection(Correction):
     def find_donors(self, nodes: IntArray) -> Ints:
         return np.asarray(self.source.find_donors(nodes))
 
-    def judge(self, nodes: IntArray) -> tuple[Floats, Floats]:
-        return np.log(self.probabilities[nodes]), self.suspicion[nodes]
+    def attack_probability(self, nodes: IntArray) -> Floats:
+        return np.asarray(self.suspicion[nodes])
 
     def explain(self, nodes: IntArray, *arguments: Any) -> Any:
         reports = zip(self.source.explain(nodes, *arguments), self.suspicion[nodes].tolist(), strict=True)
@@ -195,18 +194,18 @@ class WholeGraphDefence(DetectingDefence, EvidenceDefence):
     def prepare_correction(self, state: AttackedState) -> Correction:
         nodes = np.arange(state.graph.n_nodes)
         evidence = EvidenceCorrection(state, float(self.uncertain_share), trusts_classifier=False)
-        suspicion = evidence.judge(nodes)[1]
+        suspicion = evidence.attack_probability(nodes)
         is_suspicious = (suspicion > suspicion.mean()) & (state.graph.degrees > 0)
         unattacked = 1 - suspicion
         if self.share is not None:
             is_suspicious = np.isin(nodes, select_highest(suspicion, self.share))
             unattacked[is_suspicious] = 0
-        log_p, suspects = evidence.predict_log_proba(nodes), np.flatnonzero(is_suspicious)
+        p, suspects = evidence.predict_proba(nodes), np.flatnonzero(is_suspicious)
         if self.retrain:
             evidence = replace(evidence, state=self.retrain_without(state, suspects))
-            log_p[suspects] = evidence.predict_log_proba(suspects)
-        log_p += unattacked[:, None] * np.log(np.maximum(state.probabilities, MIN_PROBABILITY))
-        return DetectedCorrection(softmax(log_p, axis=1), suspicion, is_suspicious, evidence)
+            p[suspects] = evidence.predict_proba(suspects)
+        p = p * np.maximum(state.probabilities, MIN_PROBABILITY) ** unattacked[:, None]
+        return DetectedCorrection(p / p.sum(axis=1, keepdims=True), suspicion, is_suspicious, evidence)
 
 
 def select_highest(scores: Floats, share: float) -> IntArray:
