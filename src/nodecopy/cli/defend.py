@@ -55,7 +55,7 @@ def defend(
     ),
     uncertain_share: opt.Share | None = opt.more(
         "evidence: share of the nodes, the most uncertain ones, whose own edges count. A small share, such "
-        "as 0.12, helps if the attacker knows the defence. (default: 1)"
+        "as 0.1, helps if the attacker knows the defence. (default: 1)"
     ),
     retrain: bool = opt.more("copying: train again without edges of attacked nodes.", False),
     trust_edges: bool = opt.more("copying: keep plausible edges of known attacked nodes.", False),

@@ -59,8 +59,8 @@ class Edges(NamedTuple):
             edges = slice(starts[first], starts[last])
             genuine, total = weigh_edges(self.log_odds[edges], self.neighbours[edges], self.class_edges)
             n_edges, *shape = total.shape
-            places = self.owner[edges] - first, np.arange(n_edges)
-            to_nodes = sparse.csr_array((np.ones(n_edges), places), shape=(last - first, n_edges))
+            entries = np.ones(n_edges), (self.owner[edges] - first, np.arange(n_edges))
+            to_nodes = sparse.csr_array(entries, shape=(last - first, n_edges))
             summed = to_nodes @ np.log(total).reshape(n_edges, math.prod(shape))
             yield slice(first, last), edges, genuine, total, summed.reshape(last - first, *shape)
 
@@ -81,7 +81,7 @@ class Edges(NamedTuple):
         weights, rates = weigh_hypotheses(prior, log_prior.shape[1]), np.empty(len(self.owner))
         for nodes, edges, genuine, total, summed in self.blocks():
             joint = log_prior[nodes, :, None] + weights + summed
-            posterior = np.exp(joint - logsumexp(joint, axis=(1, 2), keepdims=True))
+            posterior = softmax(joint, axis=(1, 2))
             rates[edges] = (posterior[self.owner[edges] - nodes.start] * genuine / total).sum(axis=(1, 2))
         return rates
 
@@ -168,8 +168,7 @@ class EdgeReport:
     @property
     def reason(self) -> str:
         """Return in words why the edge is distrusted, or trusted."""
-        ends = "resemble" if self.log_odds > 0 else "do not resemble"
-        by_features = f"its ends {ends} those of other edges"
+        by_features = f"its ends {'do not ' * (self.log_odds <= 0)}resemble those of other edges"
         if self.is_distrusted == (self.log_odds <= 0):
             return by_features
         verb = "contradicts" if self.is_distrusted else "agrees with"
@@ -295,8 +294,7 @@ class EvidenceCorrection(Correction):
     def judge(self, nodes: IntArray) -> tuple[Floats, Floats]:
         """Return the probabilities of each class with an attack and without one, by all evidence."""
         likelihoods = self.collect_edges(nodes).log_likelihoods() + np.log(self.prior)
-        joint = self.from_features[nodes][:, :, None] + likelihoods
-        joint = np.exp(joint - logsumexp(joint, axis=(1, 2), keepdims=True))
+        joint = softmax(self.from_features[nodes][:, :, None] + likelihoods, axis=(1, 2))
         return joint[:, :, 1:].sum(axis=2), joint[:, :, 0]
 
     def attack_probability(self, nodes: IntArray) -> Floats:
@@ -368,9 +366,8 @@ class EvidenceDefence(Defence):
         is trained.
     uncertain_share
         Share of the nodes whose edges count: those with the lowest probability of the likeliest class by
-        features. With ``retrain``, no other correction depends on the node's own edges. By default all edges
-        count. A small share, such as 0.12, helps if the attacker knows the defence, and costs accuracy at
-        nodes that were not attacked.
+        features. With ``retrain``, no other correction depends on the node's own edges. A small share, such
+        as 0.1, helps if the attacker knows the defence, and costs accuracy at nodes that were not attacked.
     retrain
         As in :class:`.CopyingDefence`; recommended where the targets are known. The share of attacked nodes
         is then estimated from the targets instead of all nodes.
