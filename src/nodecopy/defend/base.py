@@ -308,10 +308,7 @@ class Defence(Classifier):
         return classifier.fit_trials(changed, keep_networks=True)
 
     def train_corrections(
-        self,
-        trials: Sequence[Trial],
-        targets: Sequence[Ints | None],
-        with_all_edges: Sequence[Prediction | None] | None = None,
+        self, trials: Sequence[Trial], targets: Sequence[Ints | None], with_all_edges: Any = None
     ) -> Iterator[tuple[Prediction, AttackedState, Correction]]:
         trained: Sequence[Trial] = trials
         if self._prunes:
@@ -326,8 +323,7 @@ class Defence(Classifier):
             classifier = self._fitted_classifier(used, prediction)
             state = self.build_state(classifier, used.graph, prediction, trial)
             if self._prunes:
-                own = None if complete is None else complete.probabilities
-                state = replace(state, targets=part, with_all_edges=own)
+                state = replace(state, targets=part, with_all_edges=complete and complete.probabilities)
             yield prediction, state, self.prepare_correction(state)
 
     def predict_graph(self, graph: Graph) -> Prediction:

@@ -122,9 +122,9 @@ class AttackTask(NodeTask):
 
     def draw_targets(self, cell: Cell, trial: int) -> Ints:
         which, test = self.find_attack(cell).targets, self.split(cell, trial).test
-        degrees = self.load(cell).degrees[test]
-        candidates = test[degrees >= (MIN_DEGREE if which == TARGETS[1] else 1)]
-        if len(candidates) < (1 if which == TARGETS[1] else self.n_targets):
+        degrees, is_above = self.load(cell).degrees[test], which == TARGETS[1]
+        candidates = test[degrees >= (MIN_DEGREE if is_above else 1)]
+        if len(candidates) < (1 if is_above else self.n_targets):
             allowed = f"at most the test nodes that have neighbours, {len(candidates)}"
             raise InputError(f"n_targets of [protocol] must be {allowed}; got {self.n_targets}.")
         if which == TARGETS[2]:
