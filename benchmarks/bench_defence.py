@@ -40,7 +40,7 @@ def measure_cora() -> None:
         for mode in MODES:
             defence = CopyingDefence(donors=donors, mode=mode).from_classifier(gcn, graph, targets=[], rng=0)
             tasks[f"{donors}, {mode}"] = _build_correction(defence, targets)
-    evidence = EvidenceDefence(n_donors=N_DONORS).from_classifier(gcn, graph, targets=[], rng=0)
+    evidence = EvidenceDefence().from_classifier(gcn, graph, targets=[], rng=0)
     tasks["all evidence"] = _build_correction(evidence, targets)
     print(f"Cora, {N_TARGETS} targets, {N_DONORS} donors each")
     for name, measurement in measure_interleaved(tasks, rounds=5).items():
@@ -76,7 +76,7 @@ def measure_evidence_scaling() -> None:
         graph = add_features(power_law_graph(10 * n_nodes, n_communities=7, rng=0))
         split = datasets.label_split(graph.labels, 20, rng=0)
         gcn = GCN(n_epochs=5).fit(graph, split.train, rng=0)
-        defence = EvidenceDefence(n_donors=0)
+        defence = EvidenceDefence()
         tasks = {
             "prepare": lambda d=defence, g=gcn, graph=graph: d.from_classifier(g, graph, targets=[], rng=0)
         }

@@ -131,5 +131,5 @@ def test_the_lowest_accuracy_is_that_of_the_worst_attack() -> None:
         for attack, method, mean in runs
     ]
     (line,) = worst_table(rows).splitlines()[2:]  # GNNGuard was not run under the attack that knows it
-    assert line == "| Evidence, self-trained APPNP | 71.2, expected donors | - | - | - |"
+    assert line == "| Evidence, edges of uncertain nodes | 71.2, expected donors | - | - | - |"
     assert worst_table([]).startswith("Not computed yet")

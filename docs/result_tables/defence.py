@@ -10,7 +10,8 @@ from nodecopy.experiments.config import load
 
 Row = Mapping[str, str]
 ATTACKS = ("none", "dice-50", "dice-75", "nettack", "fga")
-CONTROLS = ("gcn", "average-self-training", "distilled", "distilled-mlp")
+BY_DEGREE = ("hubs-none", *(f"hubs-nettack-{n}" for n in (1, 3, 5)), "highest-none", "highest-nettack-5")
+CONTROLS = ("self-training", "average-self-training", "distilled", "distilled-mlp")
 BUDGETS = ("0", "1", "2", "5", "10", "20", "degree")
 WORST_BUDGETS = ("5", "20")
 """Flips with which every method is attacked in several ways."""
@@ -42,11 +43,20 @@ def describe_trials(cells: Cells) -> str:
 
 
 def accuracy_table(
-    rows: Sequence[Row], experiment: str, dataset: str, methods: Sequence[str], score: str = "accuracy"
+    rows: Sequence[Row],
+    experiment: str,
+    dataset: str,
+    methods: Sequence[str],
+    score: str = "accuracy",
+    attacks: Sequence[str] = ATTACKS,
 ) -> str:
     """Return means of a score by method and attack, the best bold, and how many trials there are."""
     computed = read_cells(rows)
-    cells = {place: row for place, row in computed.items() if (place[0], place[3]) == (dataset, score)}
+    cells = {
+        place: row
+        for place, row in computed.items()
+        if (place[0], place[3]) == (dataset, score) and place[1] in attacks
+    }
     shown = [name for name in methods if any(method == name for _, _, method, _ in cells)]
     if not shown:
         return not_computed(experiment)
@@ -54,19 +64,20 @@ def accuracy_table(
     lines = []
     for method in shown:
         line = [titles[method]]
-        for attack in ATTACKS:
+        for attack in attacks:
             row = cells.get((dataset, attack, method, score))
             text = "-" if row is None else f"{float(row['mean']):.1f}"
             line.append(f"**{text}**" if row is not None and row["best"] == "True" else text)
         lines.append(line)
-    headings = [f"{dataset.title()}, {describe_trials(cells)}", *name_attacks(experiment)]
+    headings = [f"{dataset.title()}, {describe_trials(cells)}", *name_attacks(experiment, attacks)]
     return format_table(headings, lines)
 
 
-def name_attacks(experiment: str) -> list[str]:
+def name_attacks(experiment: str, attacks: Sequence[str] = ATTACKS) -> list[str]:
     """Return the headings of the attacks."""
-    titles = {attack.name: attack.title for attack in load(experiment).task.attacks}  # type: ignore[attr-defined]
-    return [titles[name] for name in ATTACKS]
+    specs = {attack.name: attack for attack in load(experiment).task.attacks}  # type: ignore[attr-defined]
+    kinds = {"degree above 10": ", above 10", "highest degrees": ", highest"}
+    return [specs[name].title + kinds.get(specs[name].targets, "") for name in attacks]
 
 
 def gains_table(rows: Sequence[Row], experiment: str, over: Sequence[str], score: str = "accuracy") -> str:
@@ -159,6 +170,10 @@ def defence_tables(read_results: Callable[[str], Sequence[Row]]) -> dict[str, st
     }
     for dataset in ("cora", "citeseer"):
         tables[f"known {dataset}"] = accuracy_table(known, "defence", dataset, methods)
+        tables[f"degree {dataset}"] = accuracy_table(known, "defence", dataset, methods, attacks=BY_DEGREE)
+        tables[f"unknown degree {dataset}"] = accuracy_table(
+            unknown, "defence-unknown-targets", dataset, whole, attacks=BY_DEGREE
+        )
         tables[f"robustness {dataset}"] = robustness_table(robustness, dataset)
         for score in ("accuracy", "others", "auc"):
             tables[f"unknown {dataset} {score}"] = accuracy_table(

@@ -19,6 +19,7 @@ from nodecopy.defend import (
     GNNGuard,
     SoftMedianGCN,
 )
+from nodecopy.defend import evidence as evidence_module
 from nodecopy.defend.evidence import TargetEvidence
 from nodecopy.defend.robust_networks import NetworkEdits, RewiredRobustNetwork
 from nodecopy.errors import InputError
@@ -26,7 +27,7 @@ from tests.contracts.attacks import AttackContract
 from tests.contracts.classifiers import planted_graph
 from tests.contracts.defences import QUICK, TRAIN
 
-EVIDENCE: dict[str, Any] = {"classifier": GCN(**QUICK), "n_donors": 4, "retrain": True}
+EVIDENCE: dict[str, Any] = {"classifier": GCN(**QUICK), "retrain": True}
 DEFENCE = EvidenceDefence(uncertain_share=1.0, **EVIDENCE)
 NETWORKS: dict[str, Any] = {"guard": GNNGuard(**QUICK), "soft-median": SoftMedianGCN(**QUICK)}
 SEED = child(seed_sequence(0), AttackSeeds.SURROGATE)
@@ -68,7 +69,9 @@ def likelihood_of(evidence: TargetEvidence, neighbours: Any) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0])
-def test_neighbourhoods_are_predicted_as_graphs_are(share: float) -> None:
+def test_neighbourhoods_are_predicted_as_graphs_are(share: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the same prior: the attacker's is the one before the attack."""
+    monkeypatch.setattr(evidence_module, "estimate_prior", lambda _: np.append(0.5, np.full(8, 1 / 16)))
     graph = planted_graph()
     fitted = EvidenceDefence(uncertain_share=share, **EVIDENCE).fit(graph, TRAIN, targets=[40], rng=0)
     correction: Any = fitted.correction_
@@ -76,7 +79,9 @@ def test_neighbourhoods_are_predicted_as_graphs_are(share: float) -> None:
     own = graph.rows.indices[graph.rows.indptr[40] : graph.rows.indptr[41]]
     for part in ([1, 30], [50], []):
         corrected, always = evidence.predict(*likelihood_of(evidence, part))
-        expected = fitted.predict_proba(flip(graph, 40, np.setxor1d(own, part).astype(int)))[40]
+        flipped = flip(graph, 40, np.setxor1d(own, part).astype(int))
+        judged: Any = fitted.prepare_graph(flipped)[2]
+        expected = sum(judged.judge(np.array([40])))[0] if share else np.exp(evidence.without_edges[0])
         np.testing.assert_allclose(np.exp(corrected[0]), expected, atol=1e-5)
         np.testing.assert_allclose(np.exp(always).sum(axis=1), 1)
 

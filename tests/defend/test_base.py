@@ -295,6 +295,6 @@ def test_the_seeds_of_stored_results_stay_and_no_classifier_uses_them() -> None:
 
 
 def test_explanations_need_targets_after_retraining() -> None:
-    fitted = EvidenceDefence(GCN(**QUICK), n_donors=0, retrain=True).fit(CLEAN, TRAIN, targets=SOME, rng=0)
+    fitted = EvidenceDefence(GCN(**QUICK), retrain=True).fit(CLEAN, TRAIN, targets=SOME, rng=0)
     with pytest.raises(InputError, match="nodes must be targets given to fit"):
         fitted.explain([5])

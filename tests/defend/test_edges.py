@@ -125,16 +125,3 @@ def test_suspicion_of_a_path() -> None:
     embeddings = SimpleNamespace(graph=graph, features=features, expected=neighbourhoods)
     inputs: Any = embeddings, plain, copied, copied
     np.testing.assert_allclose(score_suspicion(*inputs), expected, atol=1e-12)
-
-
-def test_edges_without_doubt_are_not_suspicious() -> None:
-    """A cycle of four nodes of alternating classes, in which the edges of node 0 are beyond doubt."""
-    graph = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0], features=np.eye(4))
-    copied = np.eye(2)[np.arange(4) % 2]
-    embeddings: Any = SimpleNamespace(graph=graph, features=np.eye(4), expected=np.eye(4))
-    arguments = embeddings, 1 - copied, copied, copied
-    doubt = ((graph.rows.row_numbers != 0) & (graph.rows.indices != 0)).astype(float)
-    alike, scores = score_suspicion(*arguments), score_suspicion(*arguments, doubt)
-    assert np.ptp(alike) == pytest.approx(0.0)
-    assert scores[0] == 0
-    assert scores[2] > scores[1] == scores[3] > 0

@@ -7,45 +7,43 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from scipy.special import logsumexp
 
 from nodecopy import Graph, to_pyg
 from nodecopy.attacks import DICE
 from nodecopy.classify import APPNP, GCN, CustomNetwork, SelfTraining
 from nodecopy.defend import EdgeReport, EvidenceDefence, NodeReport, WholeGraphDefence, evidence
-from nodecopy.defend.evidence import add_evidence, combine_evidence, compare_classes
+from nodecopy.defend.evidence import Edges, compare_classes, estimate_prior
 from nodecopy.errors import InputError
+from nodecopy.metrics.classification import area_under_roc
 from tests.contracts.classifiers import planted_graph
 from tests.contracts.defences import QUICK, SOME, TRAIN, DefenceContract
 
 CLASS_EDGES = np.array([[40.0, 4, 6], [4, 30, 2], [6, 2, 50]])
-CLASS_SHARES = CLASS_EDGES.sum(axis=0) / CLASS_EDGES.sum()
+PRIOR = np.append(0.5, np.full(8, 1 / 16))
 
 
 class TestEvidenceDefence(DefenceContract):
-    classifiers = tuple(EvidenceDefence(GCN(**QUICK), n_donors=n) for n in (4, 0))
+    classifiers = tuple(EvidenceDefence(GCN(**QUICK), uncertain_share=share) for share in (1.0, 0.3))
 
 
-def direct_evidence(log_odds: Any, neighbours: Any) -> Any:
-    """Return the likelihood of the edges of a node for each class, by loops over all hypotheses."""
-    usual, remaining = compare_classes(CLASS_EDGES), compare_classes(CLASS_EDGES, evidence.REMAINING_SHARE)
-    total = np.zeros(3)
+def direct_likelihoods(log_odds: Any, neighbours: Any) -> Any:
+    """Return the likelihood of the edges of a node for each class and share, by loops over all hypotheses."""
+    by_class, shares = compare_classes(CLASS_EDGES), evidence.GENUINE_SHARES
+    total = np.zeros((3, 1 + len(shares)))
     for y in range(3):
-        clean = 1.0
+        typical = atypical = 1.0
         for odds, p in zip(log_odds, neighbours, strict=True):
-            genuine = np.exp(evidence.CLEAN_ODDS_WEIGHT * odds)
-            genuine *= (p @ usual[y]) ** evidence.CLEAN_CLASS_WEIGHT
-            clean *= evidence.GENUINE_SHARE * genuine + 1 - evidence.GENUINE_SHARE
-        total[y] += clean / 2
-        for aim in (None, 0, 1, 2):
-            for share in evidence.GRID if aim != y else []:
-                product = share / evidence.GRID.sum() / 4 / (1 if aim is None else 2)
+            typical *= np.exp(odds) * (p @ by_class[y])
+            atypical *= p @ by_class[y]
+        total[y, 0] = (1 - evidence.ATYPICAL_SHARE) * typical + evidence.ATYPICAL_SHARE * atypical
+        for number, share in enumerate(shares, start=1):
+            for aim in {0, 1, 2} - {y}:
+                product = 1 / 2
                 for odds, p in zip(log_odds, neighbours, strict=True):
-                    floor = evidence.MIN_OTHER
-                    false = floor + (1 - floor) * (1 - p[y]) / (1 - CLASS_SHARES[y])
-                    false = false if aim is None else p @ usual[aim]
-                    genuine = np.exp(odds) * (p @ remaining[y]) ** evidence.CLASS_WEIGHT
-                    product *= share * genuine + (1 - share) * false
-                total[y] += product
+                    genuine = np.exp(odds) * (p @ by_class[y])
+                    product *= share * genuine + (1 - share) * (p @ by_class[aim])
+                total[y, number] += product
     return np.log(total)
 
 
@@ -55,39 +53,61 @@ def test_likelihood_is_the_sum_over_hypotheses(monkeypatch: pytest.MonkeyPatch, 
     draws = np.random.default_rng(0)
     owner = np.array([0, 0, 0, 2, 2])
     log_odds, neighbours = draws.normal(size=5), draws.dirichlet(np.ones(3), size=5)
-    log_prior = np.log(draws.dirichlet(np.ones(3), size=3))
-    log_evidence, credibility = combine_evidence(log_prior, owner, log_odds, neighbours, CLASS_EDGES)
+    edges = Edges(3, owner, log_odds, neighbours, CLASS_EDGES)
+    likelihoods = edges.log_likelihoods()
     for row in range(3):
-        expected = direct_evidence(log_odds[owner == row], neighbours[owner == row])
-        np.testing.assert_allclose(log_evidence[row], expected, atol=1e-9)
-    assert ((credibility > 0) & (credibility < 1)).all()
+        expected = direct_likelihoods(log_odds[owner == row], neighbours[owner == row])
+        np.testing.assert_allclose(likelihoods[row], expected, atol=1e-9)
+    rates = edges.rate(np.log(draws.dirichlet(np.ones(3), size=3)), PRIOR)
+    assert ((rates > 0) & (rates < 1)).all()
 
 
-def test_many_edges_of_one_class_are_evidence_only_if_they_are_credible() -> None:
-    neighbours, prior = np.tile([0.02, 0.96, 0.02], (20, 1)), np.log(np.full((1, 3), 1 / 3))
-    owner = np.zeros(20, int)
-    credible, incredible = (
-        combine_evidence(prior, owner, np.full(20, odds), neighbours, CLASS_EDGES) for odds in (3.0, -3.0)
-    )
-    assert credible[0].argmax() == incredible[0].argmin() == 1
-    assert credible[1].min() > 0.9
-    assert incredible[1].max() < 0.1
+def test_many_edges_to_one_class_are_credible_or_an_attack() -> None:
+    neighbours, features = np.tile([0.02, 0.96, 0.02], (20, 1)), np.log([[0.8, 0.1, 0.1]])
+    for odds, best, is_credible in ((3.0, 1, True), (-3.0, 0, False)):
+        edges = Edges(1, np.zeros(20, int), np.full(20, odds), neighbours, CLASS_EDGES)
+        joint = features[0] + logsumexp(edges.log_likelihoods()[0] + np.log(PRIOR), axis=1)
+        assert joint.argmax() == best
+        assert (edges.rate(features, PRIOR) > 0.5).all() == is_credible
 
 
-def test_evidence_is_added_where_it_counts() -> None:
-    log_prior = np.log(np.array([[0.7, 0.2, 0.1], [0.7, 0.2, 0.1]]))
-    log_evidence = np.tile([-50.0, 0.0, -3.0], (2, 1))
-    combined = np.exp(add_evidence(log_prior, log_evidence, np.array([False, True])))
-    np.testing.assert_allclose(combined[0], [0.7, 0.2, 0.1])
-    weights = np.array([0.0, 0.2, 0.1 * np.exp(-3)])
-    np.testing.assert_allclose(combined[1], weights / weights.sum(), atol=1e-12)
+def test_the_prior_is_the_share_of_attacked_nodes() -> None:
+    """1,000 nodes of 12 edges, a tenth of them attacked; the standard error of the share is 1 point."""
+    draws, n_nodes, n_edges = np.random.default_rng(0), 1_000, 12
+    is_attacked = draws.random(n_nodes) < 0.1
+    by_class = CLASS_EDGES / CLASS_EDGES.sum(axis=1, keepdims=True)
+    classes = draws.integers(3, size=n_nodes)
+    is_false = is_attacked[:, None] & (draws.random((n_nodes, n_edges)) < 0.6)
+    own = np.where(is_false, (classes[:, None] + 1) % 3, classes[:, None])
+    drawn = (draws.random((n_nodes, n_edges, 1)) > by_class.cumsum(axis=1)[own]).sum(axis=2)
+    log_odds = draws.normal(
+        np.where(is_false, -1.0, 1.0), np.sqrt(2.0)
+    )  # normal log-odds calibrate themselves
+    owner = np.repeat(np.arange(n_nodes), n_edges)
+    edges = Edges(n_nodes, owner, log_odds.ravel(), np.eye(3)[drawn.ravel()], CLASS_EDGES)
+    joint = edges.log_likelihoods() - np.log(3)
+    prior = estimate_prior(logsumexp(joint, axis=1))
+    assert prior.sum() == pytest.approx(1)
+    assert abs(prior[0] - 0.9) < 0.04
+    posterior = np.exp(logsumexp(joint, axis=1) + np.log(prior))
+    attacked = 1 - posterior[:, 0] / posterior.sum(axis=1)
+    assert area_under_roc(attacked, is_attacked) > 0.95
+    for low, high in ((0, 0.3), (0.7, 1.01)):  # calibrated, within about three standard errors
+        part = (attacked >= low) & (attacked < high)
+        assert abs(attacked[part].mean() - is_attacked[part].mean()) < 0.12
 
 
-def test_removed_edges_lower_the_ratio_within_classes() -> None:
-    usual, remaining = compare_classes(CLASS_EDGES), compare_classes(CLASS_EDGES, 0.5)
-    assert (np.diag(remaining) < np.diag(usual)).all()
-    for ratios in (usual, remaining):
-        np.testing.assert_allclose(ratios @ CLASS_SHARES, 1)
+@pytest.mark.parametrize("retrain", [False, True])
+def test_the_classifier_counts_as_much_as_no_attack_is_probable(retrain: bool) -> None:
+    graph = planted_graph()
+    fitted = EvidenceDefence(GCN(**QUICK), retrain=retrain).fit(graph, TRAIN, targets=SOME, rng=0)
+    correction: Any = fitted.correction_
+    attacked, unattacked = correction.judge(SOME)
+    np.testing.assert_allclose((attacked + unattacked).sum(axis=1), 1)
+    probability = fitted.attack_probability(SOME)
+    expected = attacked + (1 - probability)[:, None] * fitted.undefended_proba()[SOME]
+    np.testing.assert_allclose(fitted.predict_proba()[SOME], expected, atol=1e-5)
+    assert (correction.state.targets is None) == (not retrain)
 
 
 def rewired(graph: Graph, node: int, neighbours: list[int]) -> Graph:
@@ -100,7 +120,7 @@ def rewired(graph: Graph, node: int, neighbours: list[int]) -> Graph:
 def test_no_edges_of_a_certified_node_change_its_class() -> None:
     graph, draws, n_certified = planted_graph(), np.random.default_rng(0), 0
     for node in range(20, 60):
-        fitted = EvidenceDefence(GCN(**QUICK), n_donors=4, uncertain_share=0.5, retrain=True)
+        fitted = EvidenceDefence(GCN(**QUICK), uncertain_share=0.5, retrain=True)
         fitted.fit(graph, TRAIN, targets=[node], rng=0)
         if not fitted.certify([node])[0]:
             continue
@@ -118,11 +138,11 @@ def test_no_edges_of_a_certified_node_change_its_class() -> None:
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
 def test_edges_of_the_uncertain_share_count(share: float) -> None:
     graph, nodes = planted_graph(), np.arange(60)
-    fitted = EvidenceDefence(GCN(**QUICK), n_donors=4, uncertain_share=share).fit(graph, TRAIN, rng=0)
+    fitted = EvidenceDefence(GCN(**QUICK), uncertain_share=share).fit(graph, TRAIN, rng=0)
     certified = fitted.certify(nodes)
     assert (~certified).sum() == round(60 * share)
     correction: Any = fitted.correction_
-    without_edges = np.exp(correction.without_edges(nodes))
+    without_edges = np.exp(correction.from_features[nodes])
     is_changed = np.abs(fitted.predict_proba() - without_edges).max(axis=1) > 1e-5
     assert (is_changed == ~certified).mean() > 0.9  # a node without edges does not change
     highest = without_edges.max(axis=1)
@@ -131,7 +151,7 @@ def test_edges_of_the_uncertain_share_count(share: float) -> None:
 
 def test_explanation_agrees_with_the_correction() -> None:
     graph = planted_graph()
-    fitted = EvidenceDefence(GCN(**QUICK), n_donors=4, uncertain_share=1.0).fit(graph, TRAIN, rng=0)
+    fitted = EvidenceDefence(GCN(**QUICK), uncertain_share=1.0).fit(graph, TRAIN, rng=0)
     (report,) = fitted.explain([40])
     np.testing.assert_allclose(list(report.probabilities.values()), fitted.predict_proba()[40], atol=1e-6)
     assert (report.predicted, report.corrected) == (fitted.undefended()[40], fitted.predict()[40])
@@ -142,10 +162,10 @@ def test_explanation_agrees_with_the_correction() -> None:
     assert [edge.is_distrusted for edge in report.edges] == [value < 0.5 for value in credibilities]
     assert min(report.edge_evidence.values()) < max(report.edge_evidence.values()) == 0
     assert report.uses_edges
-    certain = EvidenceDefence(GCN(**QUICK), n_donors=0, uncertain_share=0.0).fit(graph, TRAIN, rng=0)
+    certain = EvidenceDefence(GCN(**QUICK), uncertain_share=0.0).fit(graph, TRAIN, rng=0)
     (report,) = certain.explain([40])
     assert set(report.edge_evidence.values()) == {0.0}
-    assert report.donors == {}
+    assert report.attacked == certain.attack_probability([40])[0]
     assert not report.to_dict()["uses_edges"]
     for wrong in (5.0, float("nan")):
         with pytest.raises(InputError, match="uncertain_share of EvidenceDefence must be"):
@@ -155,7 +175,7 @@ def test_explanation_agrees_with_the_correction() -> None:
 @pytest.mark.parametrize("retrain", [False, True])
 def test_explanations_of_other_graphs(retrain: bool) -> None:
     graph = planted_graph().replace(node_ids=np.arange(60))  # PyTorch Geometric has no others
-    fitted = EvidenceDefence(GCN(**QUICK), n_donors=4, retrain=retrain)
+    fitted = EvidenceDefence(GCN(**QUICK), retrain=retrain)
     fitted.fit(graph, TRAIN, targets=SOME, rng=0)
     for given in (None, rewired(graph, 40, [1, 2, 50])):
         explained = [list(report.probabilities.values()) for report in fitted.explain(SOME, graph=given)]
@@ -179,7 +199,7 @@ def test_reasons_agree_with_the_numbers() -> None:
     assert reasons[1.0, 0.1].endswith("contradicts the other evidence")
     assert reasons[-1.0, 0.9].endswith("agrees with the other evidence")
     edges = EdgeReport("a", 1, -2.0, 0.2), EdgeReport("b", 0, 1.0, 0.7)
-    report = NodeReport("c", 0, 1, {0: 0.1, 1: 0.9}, {0: 0.5, 1: 0.5}, {}, {0: -1.0, 1: 0.0}, edges)
+    report = NodeReport("c", 0, 1, {0: 0.1, 1: 0.9}, 0.7, {0: 0.5, 1: 0.5}, {0: -1.0, 1: 0.0}, edges)
     assert report.distrusted == edges[:1]
     assert [(edge["distrusted"], edge["reason"]) for edge in report.to_dict()["edges"]] == [
         (True, edges[0].reason),
@@ -202,7 +222,7 @@ def test_any_network_can_be_the_classifier(defence: type[EvidenceDefence]) -> No
     graph, nodes = planted_graph(), np.arange(40, 52)
     attacked = DICE().attack(graph, [40, 50], budget=1.0, rng=0).apply(graph)
     network = CustomNetwork(TinyNetwork, n_epochs=60, learning_rate=0.05)
-    fitted = defence(network, n_donors=4, retrain=True).fit(attacked, TRAIN, targets=nodes, rng=0)
+    fitted = defence(network, retrain=True).fit(attacked, TRAIN, targets=nodes, rng=0)
     assert (fitted.predict() == graph.labels)[nodes].mean() > 0.6  # by chance a third
     assert len(fitted.explain([40])[0].edges) == attacked.degrees[40]
 
@@ -211,26 +231,14 @@ def test_attacked_nodes_are_corrected() -> None:
     """Half of 20 nodes of a planted graph and their edges; the chance of no gain is far below 1 in 1000."""
     graph, nodes = planted_graph(), np.arange(20, 40)
     attacked = DICE().attack(graph, nodes, budget=1.0, rng=0).apply(graph)
-    fitted = EvidenceDefence(GCN(**QUICK), n_donors=4, retrain=True)
+    fitted = EvidenceDefence(GCN(**QUICK), retrain=True)
     fitted.fit(attacked, TRAIN, targets=nodes, rng=0)
     truth = np.asarray(graph.labels)
     before, after = ((p == truth)[nodes].mean() for p in (fitted.undefended(), fitted.predict()))
     assert after > before + 0.2
 
 
-def test_limits_for_large_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
-    graph, nodes = planted_graph(), np.arange(60)
-    defence = EvidenceDefence(GCN(**QUICK), n_donors=4, uncertain_share=0.5)
-    monkeypatch.setattr(evidence, "MAX_RANKED_NODES", 20)
-    assert 15 <= (~defence.fit(graph, TRAIN, rng=0).certify(nodes)).sum() <= 45
-    monkeypatch.setattr(evidence, "MAX_NODES_WITH_MLP", 50)
-    monkeypatch.setattr(evidence, "distil_mlp", None)
-    assert defence.fit(graph, TRAIN, rng=0).predict().shape == (60,)
-
-
-def test_default_classifier_and_wrong_parameters() -> None:
+def test_default_classifier() -> None:
     base = EvidenceDefence(device="cpu").build_classifier()
     assert isinstance(base, SelfTraining)
     assert isinstance(base.base, APPNP)
-    with pytest.raises(InputError, match="n_donors of EvidenceDefence must be an integer between 0"):
-        EvidenceDefence(GCN(**QUICK), n_donors=-1).fit(planted_graph(), TRAIN)

@@ -82,6 +82,20 @@ def test_targets_are_test_nodes_with_neighbours_and_the_same_for_all() -> None:
         many.task.draw_targets(many, 2)
 
 
+def test_targets_by_degree() -> None:
+    hubs_section = '[attacks.hubs]\ntitle = "none"\ntargets = "highest degrees"\n[methods.weak]'
+    text = TOML.partition("[published")[0].replace("[methods.weak]", hubs_section)
+    hubs, plain = find_cell("hubs", text=text), find_cell("none", text=text)
+    assert plain.fingerprint == find_cell("none").fingerprint != hubs.fingerprint
+    degrees, test = hubs.task.load(hubs).degrees, hubs.task.split(hubs, 1).test
+    targets = hubs.task.draw_targets(hubs, 1)
+    assert degrees[targets].min() >= np.delete(degrees[test], np.searchsorted(test, targets)).max()
+    above = find_cell("hubs", text=text.replace("highest degrees", "degree above 10"))
+    drawn = np.concatenate([above.task.draw_targets(above, trial) for trial in (0, 1, 2)])
+    assert degrees[drawn].min() > 10
+    assert [column.part for column in hubs.task.columns] == ["random", "random", "highest degrees"]
+
+
 def test_flips_are_stored_and_read_again(store: Store) -> None:
     cell = find_cell("dice")
     graph = cell.task.load_with_features(cell)

@@ -108,10 +108,10 @@ def weighed_evidence(classes: list[str]) -> Any:
     from nodecopy.defend import EdgeReport, NodeReport
 
     edges = (("node 20", -2.0, 0.1), (CRAFTED[1], 1.5, 0.8))
-    features, donors, edge_evidence, both = ((0.8, 0.2), (0.6, 0.4), (0.0, -0.5), (0.9, 0.1))
-    a, b, c, d = (dict(zip(classes, part, strict=True)) for part in (both, features, donors, edge_evidence))
+    features, edge_evidence, both = (0.8, 0.2), (0.0, -0.5), (0.9, 0.1)
+    a, b, c = (dict(zip(classes, part, strict=True)) for part in (both, features, edge_evidence))
     reports = tuple(EdgeReport(other, "b", odds, credibility) for other, odds, credibility in edges)
-    return NodeReport(CRAFTED[0], "b", CRAFTED[1], a, b, c, d, reports)
+    return NodeReport(CRAFTED[0], "b", CRAFTED[1], a, 0.9, b, c, reports)
 
 
 def write_results(folder: Path) -> Path:

@@ -232,7 +232,7 @@ def test_evidence_about_the_attacked_node() -> None:
     section = attack_section(examples.attacked(), examples.graph().node_ids)
     assert section["headline"].endswith("all evidence, the method of nodecopy defend, restores it (90 %).")
     evidence = section["evidence"]
-    assert evidence["parts"] == {"features": [0.8, 0.2], "similar nodes": [0.6, 0.4], "all": [0.9, 0.1]}
+    assert evidence["parts"] == {"features": [0.8, 0.2], "all": [0.9, 0.1]}
     assert evidence["edge_evidence"] == [0, -0.5]
     assert [(edge["neighbour"], edge["distrusted"], edge["added"]) for edge in evidence["edges"]] == [
         ("node 20", True, True),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 N_SHOWN = 10  # corrected nodes that are printed
 N_LISTED = 3  # distrusted edges of a node, and nodes of a note, that are printed
-EVIDENCE = ("features", "donors", "edge_evidence", "uses_edges", "edges")  # in the JSON of a node
+EVIDENCE = ("attacked", "features", "edge_evidence", "uses_edges", "edges")  # in the JSON of a node
 PARAMETERS = ("n_donors", "uncertain_share", "share", "retrain")  # of defences, in the JSON
 Method = Literal["evidence", "copying"]
 Donors = Literal["expected", "features", "neighbourhoods", "vgae", "gae"]
@@ -40,21 +40,22 @@ def defend(
         "graph before the attack. They are applied, and their targets are corrected."
     ),
     suspects: opt.Share | None = opt.reads(
-        "Detect attacked nodes: correct this share of the nodes, the most suspicious ones.\n\nWithout "
-        "--nodes and --flips the default is 0.15 (copying: chosen by validation nodes, or 0.07)."
+        "Detect attacked nodes, and treat this share of the nodes, the most suspicious ones, as attacked."
+        "\n\nWithout --nodes and --flips, each node is corrected by its probability of an attack (copying: "
+        "a share chosen by validation nodes, or 0.07)."
     ),
     method: Method = opt.common(
-        "How nodes are corrected.\n\nevidence: by their features, similar nodes and credible edges, with a "
-        "self-trained APPNP. copying: by the neighbourhoods of similar nodes, with a GCN, as in the paper.",
+        "How nodes are corrected.\n\nevidence: by their features and credible edges, with a self-trained "
+        "APPNP. copying: by the neighbourhoods of similar nodes, with a GCN, as in the paper.",
         "evidence",
     ),
     donors: Donors | None = opt.more("copying: embeddings to find donors by. (default: expected)"),
-    n_donors: opt.Natural | None = opt.common(
-        "Donors of each node. (default: 10, or all other nodes if fewer)"
+    n_donors: opt.Natural | None = opt.more(
+        "copying: donors of each node. (default: 10, or all other nodes if fewer)"
     ),
     uncertain_share: opt.Share | None = opt.more(
-        "evidence: share of the nodes, the most uncertain ones, whose own edges count. Larger is better if "
-        "the attacker does not know the defence. (default: 0.12, or 1 if attacked nodes are detected)"
+        "evidence: share of the nodes, the most uncertain ones, whose own edges count. A small share, such "
+        "as 0.1, helps if the attacker knows the defence. (default: 1)"
     ),
     retrain: bool = opt.more("copying: train again without edges of attacked nodes.", False),
     trust_edges: bool = opt.more("copying: keep plausible edges of known attacked nodes.", False),
@@ -83,7 +84,8 @@ def defend(
     )
     detects = suspects is not None or (nodes is None and flips is None)
     if method == "evidence":
-        opt.check_applicable("--method copying", "--method evidence", donors=donors, trust_edges=trust_edges)
+        copying = {"donors": donors, "n_donors": n_donors, "trust_edges": trust_edges}
+        opt.check_applicable("--method copying", "--method evidence", **copying)
     else:
         opt.check_applicable("--method evidence", "--method copying", uncertain_share=uncertain_share)
     if nodes is not None and suspects is not None:
@@ -113,15 +115,15 @@ def defend(
             if is_given:
                 raise InputError(f"{name} needs features; the graph has none. {way_out}")
     graph = add_identity_features(graph)
-    n_donors = min(10, graph.n_nodes - 1) if n_donors is None else n_donors
-    settings: dict[str, Any] = {"n_donors": n_donors, "device": device}
+    settings: dict[str, Any] = {"device": device}
     defence: Any
     if method == "evidence":
         shares = {"uncertain_share": uncertain_share, "share": suspects}
         settings |= {name: share for name, share in shares.items() if share is not None}
         defence = (WholeGraphDefence if detects else EvidenceDefence)(retrain=True, **settings)
     else:
-        settings |= {"donors": donors or "expected", "retrain": retrain}
+        n_donors = min(10, graph.n_nodes - 1) if n_donors is None else n_donors
+        settings |= {"donors": donors or "expected", "n_donors": n_donors, "retrain": retrain}
         if detects:
             defence = SuspectCorrection(share=suspects, **settings)
         else:

@@ -52,6 +52,10 @@ class AttackedState:
         The graph with all edges, if the classifier was trained without the edges of the targets.
     trial
         The trial on which the classifier was trained; ``None`` if it is unknown.
+    targets
+        The nodes without whose edges the classifier was trained, if there are any.
+    with_all_edges
+        The predictions of a classifier that was trained with these edges, if the defence needs it.
 
     Examples
     --------
@@ -68,6 +72,8 @@ class AttackedState:
     seed: SeedSequence
     complete_graph: Graph
     trial: Trial | None = None
+    targets: IntArray | None = None
+    with_all_edges: Singles | None = None
 
     @cached_property
     def embeddings(self) -> NodeEmbeddings:
@@ -156,6 +162,7 @@ class Defence(Classifier):
     retrain: bool = False
     device: str = "cpu"
     detects: ClassVar[bool] = False  # whether it finds attacked nodes, so that retrain needs no targets
+    needs_all_edges: ClassVar[bool] = False  # whether retrain needs predictions with all edges, too
     optional_state: ClassVar[set[str]] = {"trial_", "state_", "correction_"}
 
     undefended_: Prediction
@@ -215,7 +222,7 @@ class Defence(Classifier):
             self.undefended_, self.seed_ = prediction, trial.rng
             self.classifier_ = self._fitted_classifier(trial, prediction)
             if self._prunes:
-                trained = self.train_corrections([trial], [self.targets_])
+                trained = self.train_corrections([trial], [self.targets_], [prediction])
                 prediction, self.state_, self.correction_ = next(trained)
             else:
                 self.state_ = self.build_state(self.classifier_, trial.graph, prediction, trial)
@@ -301,16 +308,22 @@ class Defence(Classifier):
         return classifier.fit_trials(changed, keep_networks=True)
 
     def train_corrections(
-        self, trials: Sequence[Trial], targets: Sequence[Ints | None]
+        self, trials: Sequence[Trial], targets: Sequence[Ints | None], with_all_edges: Any = None
     ) -> Iterator[tuple[Prediction, AttackedState, Correction]]:
         trained: Sequence[Trial] = trials
         if self._prunes:
             pairs: Any = zip(trials, targets, strict=True)
             trained = [trial.with_graph(remove_edges_of(trial.graph, part)) for trial, part in pairs]
+        if with_all_edges is None:
+            is_needed = self._prunes and self.needs_all_edges
+            with_all_edges = self.train_classifiers(trials) if is_needed else [None] * len(trials)
         predictions = self.train_classifiers(trained)
-        for trial, used, prediction in zip(trials, trained, predictions, strict=True):
+        parts = trials, trained, targets, with_all_edges, predictions
+        for trial, used, part, complete, prediction in zip(*parts, strict=True):
             classifier = self._fitted_classifier(used, prediction)
             state = self.build_state(classifier, used.graph, prediction, trial)
+            if self._prunes:
+                state = replace(state, targets=part, with_all_edges=complete and complete.probabilities)
             yield prediction, state, self.prepare_correction(state)
 
     def predict_graph(self, graph: Graph) -> Prediction:

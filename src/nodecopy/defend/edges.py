@@ -146,14 +146,12 @@ def _compare_neighbourhoods(
     )
 
 
-def score_suspicion(
-    embeddings: NodeEmbeddings, own: Array, copied: Array, similar: Array, doubt: Floats | float = 1.0
-) -> Floats:
+def score_suspicion(embeddings: NodeEmbeddings, own: Array, copied: Array, similar: Array) -> Floats:
     """Return a score of every node; attacked nodes tend to have the highest ones.
 
     The first score is (own_divergence * mean dissimilarity + mean implausibility) * degree^0.4, with means
     over the edges of a node. The dissimilarity of two neighbours is one minus the cosine of their features
-    times one minus that of their expected neighbourhoods, times the doubt about their edge; its product with
+    times one minus that of their expected neighbourhoods; its product with
     the divergence between their two copied predictions is the implausibility of the edge.
 
     The blame for an implausible edge is then divided between its ends in proportion to their scores, and a
@@ -162,13 +160,12 @@ def score_suspicion(
     neighbours minus the same for its copied prediction.
 
     ``own``, ``copied`` and ``similar`` are the probabilities of all nodes by the classifier, with the
-    neighbourhoods of their donors, and with neighbourhoods similar to their own. ``doubt`` is from 0 to 1, in
-    the order of ``graph.rows``; by default all edges are alike.
+    neighbourhoods of their donors, and with neighbourhoods similar to their own.
     """
     graph = embeddings.graph
     first, second = graph.rows.row_numbers, graph.rows.indices
     by_features, by_neighbourhoods = cosines(embeddings.features, embeddings.expected, first, second)
-    dissimilarity = doubt * (1.0 - by_features) * (1.0 - by_neighbourhoods)
+    dissimilarity = (1.0 - by_features) * (1.0 - by_neighbourhoods)
     implausibility = divergence(copied[first], copied[second]) * dissimilarity
 
     def sum_over_edges(values: Floats) -> Floats:

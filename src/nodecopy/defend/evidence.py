@@ -1,128 +1,138 @@
-"""A defence that combines features, similar nodes and credible edges, and an attack on it."""
+"""A defence that combines features and credible edges, and an attack on it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, asdict, dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator, SeedSequence
 from numpy.typing import ArrayLike
 from scipy import sparse
-from scipy.special import log_softmax, logsumexp
+from scipy.special import log_softmax, logsumexp, softmax
 
 from nodecopy._core.arrays import Array, Bools, FloatArray, Floats, IntArray, Ints
-from nodecopy._core.checks import check_integer, check_settings, check_type
-from nodecopy._core.messages import log_decision
+from nodecopy._core.checks import check_settings, check_type
 from nodecopy.attacks import Edits, TargetedAttack
 from nodecopy.attacks.nettack import SurrogateLabels
 from nodecopy.classify import APPNP, Classifier, SelfTraining, Trial
 from nodecopy.defend.base import AttackedState, Correction, Defence, check_distinct
-from nodecopy.defend.controls import distil, distil_mlp, sharpen
-from nodecopy.defend.copying import find_donors
+from nodecopy.defend.controls import distil, sharpen
 from nodecopy.defend.edges import EdgeModel, build_credibility
 from nodecopy.errors import InputError
 from nodecopy.graph import Graph
 
-ATTACKED_SHARE = 1 / 2  # prior probability that a node was attacked, given that it is to be corrected
-GRID = (np.arange(8) + 0.5) / 8  # shares of genuine edges under attack; the prior is proportional to it
-GENUINE_SHARE = 0.95  # share of genuine edges of a node that was not attacked
-# Exponents of the class evidence of a genuine edge: edges of a node repeat each other.
-CLASS_WEIGHT, CLEAN_CLASS_WEIGHT = 0.4, 0.6
-CLEAN_ODDS_WEIGHT = 0.5  # exponent of the odds that an edge is genuine, without an attack
-REMAINING_SHARE = 1 / 3  # share of the edges to the node's own class that an attacker leaves
-MIN_OTHER = 0.1  # smallest ratio by which a false edge to a class speaks against that class
+GENUINE_SHARES = (np.arange(8) + 0.5) / 8  # shares of a node's edges that are genuine under an attack
+ATYPICAL_SHARE = 0.05  # share of unattacked nodes whose features say nothing about their edges
+N_ROUNDS = 50  # of the EM algorithm
 MAX_TERMS = 2**23  # about the largest number of values that are computed at once
 MAX_LOG_ODDS = 10.0
 MIN_CREDIBILITY = 0.5  # edges with a lower probability of being genuine are distrusted
-FEATURE_WEIGHT, DONOR_WEIGHT = 0.6, 0.15  # exponents of both kinds of evidence, which repeat each other
 N_FOLDS = 10
 TIE_WEIGHT = 1e-3  # weight of the loss if edges always counted, which orders flips of edges that do not
 MIN_PROBABILITY = 1e-3  # of a class in a prediction, so that no single prediction excludes a class
-MAX_NODES_WITH_MLP = 50_000  # beyond, the ten folds of MLPs take minutes
-MAX_RANKED_NODES = 2_000  # number of nodes, evenly spaced, that decide how uncertain the uncertain ones are
 
 
-def combine_evidence(
-    log_prior: Floats, owner: IntArray, log_odds: Floats, neighbours: Floats, class_edges: Floats
-) -> tuple[Floats, Floats]:
-    """Return the log-likelihood of the edges of some nodes, and the probability that each edge is genuine.
+class Edges(NamedTuple):
+    """The edges of some nodes.
 
-    The log-likelihood is ``[n, n_classes]``, up to a constant, as is ``log_prior``, without the edges. Each
-    edge has its ``owner``, a row in ``log_prior``, ascending; its log-odds; and the class probabilities of
+    Each has its ``owner``, the number of the node, ascending; its log-odds; and the class probabilities of
     its neighbour, ``[n_edges, n_classes]``. ``class_edges`` counts the edges between two classes.
     """
-    n, n_classes = log_prior.shape
-    per_node = np.bincount(owner, minlength=n)
-    terms = np.cumsum((per_node + 1) * n_classes * len(GRID) * (n_classes + 2))
-    blocks = np.split(np.arange(n), np.flatnonzero(np.diff(terms // MAX_TERMS)) + 1)
-    starts = np.concatenate([[0], np.cumsum(per_node)])
-    likelihoods, credibilities = [], []
-    weights = weigh_hypotheses(n_classes)
-    for block in blocks:
-        first, size = block[0] if len(block) else 0, len(block)
-        edges = slice(starts[first], starts[first + size])
-        of_node, prior = owner[edges] - first, log_prior[block]
-        genuine, total = weigh_edges(log_odds[edges], neighbours[edges], class_edges)
-        places = of_node, np.arange(len(of_node))
-        to_nodes = sparse.csr_array((np.ones(len(of_node)), places), shape=(size, len(of_node)))
-        summed = to_nodes @ np.log(total).reshape(len(of_node), weights.size)
-        joint = prior[:, :, None] + weights + summed.reshape(size, *weights.shape)
-        log_classes = logsumexp(joint, axis=2)
-        posterior = np.exp(joint - logsumexp(log_classes, axis=1)[:, None, None])
-        likelihoods.append(log_classes - prior)
-        credibilities.append((posterior[of_node] * genuine / total).sum(axis=(1, 2)))
-    return np.concatenate(likelihoods), np.concatenate(credibilities)
+
+    n_nodes: int
+    owner: IntArray
+    log_odds: Floats
+    neighbours: Floats
+    class_edges: Floats
+
+    def blocks(self) -> Iterator[tuple[slice, slice, Floats, Floats, Floats]]:
+        """Yield nodes, their edges, :func:`weigh_edges` of these, and the log-likelihoods of the nodes."""
+        n_classes, per_node = self.neighbours.shape[1], np.bincount(self.owner, minlength=self.n_nodes)
+        terms = np.cumsum((per_node + 1) * n_classes * len(GENUINE_SHARES) * (n_classes + 2))
+        ends = [*np.flatnonzero(np.diff(terms // MAX_TERMS)) + 1, self.n_nodes]
+        starts = np.concatenate([[0], np.cumsum(per_node)])
+        for first, last in zip([0, *ends[:-1]], ends, strict=True):
+            edges = slice(starts[first], starts[last])
+            genuine, total = weigh_edges(self.log_odds[edges], self.neighbours[edges], self.class_edges)
+            n_edges, *shape = total.shape
+            entries = np.ones(n_edges), (self.owner[edges] - first, np.arange(n_edges))
+            to_nodes = sparse.csr_array(entries, shape=(last - first, n_edges))
+            summed = to_nodes @ np.log(total).reshape(n_edges, math.prod(shape))
+            yield slice(first, last), edges, genuine, total, summed.reshape(last - first, *shape)
+
+    def log_likelihoods(self) -> Floats:
+        """Return ``[n_nodes, n_classes, 1 + n_shares]``: without an attack, and for each share."""
+        n_classes = self.neighbours.shape[1]
+        likelihoods = np.empty((self.n_nodes, n_classes, 1 + len(GENUINE_SHARES)))
+        weights = weigh_hypotheses(np.ones(likelihoods.shape[2]), n_classes)
+        for nodes, _, _, _, summed in self.blocks():
+            joint = summed + weights
+            likelihoods[nodes, :, 0] = logsumexp(joint[:, :, :2], axis=2)
+            by_aim = joint[:, :, 2:].reshape(len(joint), n_classes, n_classes, len(GENUINE_SHARES))
+            likelihoods[nodes, :, 1:] = logsumexp(by_aim, axis=2)
+        return likelihoods
+
+    def rate(self, log_prior: Floats, prior: Floats) -> Floats:
+        """Return the probability that each edge is genuine."""
+        weights, rates = weigh_hypotheses(prior, log_prior.shape[1]), np.empty(len(self.owner))
+        for nodes, edges, genuine, total, summed in self.blocks():
+            joint = log_prior[nodes, :, None] + weights + summed
+            posterior = softmax(joint, axis=(1, 2))
+            rates[edges] = (posterior[self.owner[edges] - nodes.start] * genuine / total).sum(axis=(1, 2))
+        return rates
 
 
-def weigh_hypotheses(n_classes: int) -> Floats:
-    """Return the prior log-probabilities of the hypotheses about a node of each class.
+def weigh_hypotheses(prior: Floats, n_classes: int) -> Floats:
+    """Return the log-probabilities of the hypotheses about a node of each class, before its edges are seen.
 
-    ``[n_classes, n_hypotheses]``: no attack; for each share of genuine edges, an attack that connects the
-    node to other classes, and attacks that connect it to each class but its own.
+    ``[n_classes, n_hypotheses]``: no attack, on a node with typical and with atypical edges; then, for each
+    class but the node's own and each share of genuine edges, an attack that connects the node to the class.
+    ``prior`` has the probability of no attack, and of each share.
     """
-    grid = np.log(GRID / GRID.sum() * ATTACKED_SHARE / 2)
-    weights = np.tile([np.log1p(-ATTACKED_SHARE), *grid, *np.tile(grid, n_classes)], (n_classes, 1))
     with np.errstate(divide="ignore"):  # the logarithm of zero is meant
-        is_other = np.log((1 - np.eye(n_classes)) / max(n_classes - 1, 1))
-    weights[:, 1 + len(GRID) :] += np.repeat(is_other, len(GRID), axis=1)
-    return weights
+        aims = np.log((1 - np.eye(n_classes)) / max(n_classes - 1, 1))
+        attacked = aims[:, :, None] + np.log(prior[1:])
+    unattacked = np.log(prior[0] * np.array([1 - ATYPICAL_SHARE, ATYPICAL_SHARE]))
+    return np.hstack([np.tile(unattacked, (n_classes, 1)), attacked.reshape(n_classes, -1)])
 
 
 def weigh_edges(log_odds: Floats, neighbours: Floats, class_edges: Floats) -> tuple[Floats, Floats]:
     """Return the likelihood of edges if they are genuine, and in all, for classes and hypotheses.
 
-    Both are ``[n_edges, n_classes, n_hypotheses]``, as in :func:`weigh_hypotheses`. The edges of a node are
-    independent, so that its likelihood is the product over them.
+    Both are ``[n_edges, n_classes, n_hypotheses]``, as in :func:`weigh_hypotheses`, over the likelihood of a
+    random pair. The edges of a node are independent, so that its likelihood is the product over them.
     """
-    n_edges, n_classes = neighbours.shape
-    shares = np.concatenate([[GENUINE_SHARE], np.tile(GRID, n_classes + 1)])
-    class_shares = class_edges.sum(axis=0) / class_edges.sum()
-    usual = neighbours @ compare_classes(class_edges).T
-    remaining = neighbours @ compare_classes(class_edges, REMAINING_SHARE).T
-    other = MIN_OTHER + (1 - MIN_OTHER) * (1 - neighbours) / (1 - class_shares)
-    genuine = np.empty((n_edges, n_classes, len(shares)))
-    genuine[:, :, 0] = np.exp(CLEAN_ODDS_WEIGHT * log_odds)[:, None] * usual**CLEAN_CLASS_WEIGHT
-    genuine[:, :, 1:] = (np.exp(log_odds)[:, None] * remaining**CLASS_WEIGHT)[:, :, None]
-    false = np.ones_like(genuine)
-    false[:, :, 1 : 1 + len(GRID)] = other[:, :, None]
-    false[:, :, 1 + len(GRID) :] = np.repeat(usual, len(GRID), axis=1)[:, None, :]
-    genuine *= shares
-    return genuine, genuine + false * (1 - shares)
+    n_classes = neighbours.shape[1]
+    shares = np.concatenate([[1.0, 1.0], np.tile(GENUINE_SHARES, n_classes)])
+    by_class = neighbours @ compare_classes(class_edges).T
+    genuine = (np.exp(log_odds)[:, None] * by_class)[:, :, None] * shares
+    genuine[:, :, 1] = by_class
+    total = genuine.copy()
+    total[:, :, 2:] += (np.repeat(by_class, len(GENUINE_SHARES), axis=1) * (1 - shares[2:]))[:, None]
+    return genuine, total
 
 
-def compare_classes(class_edges: Floats, remaining_share: float = 1.0) -> Floats:
+def compare_classes(class_edges: Floats) -> Floats:
     """Return the probability of a neighbour's class given the node's, over its share of all ends of edges."""
-    left = class_edges * (1 - (1 - remaining_share) * np.eye(len(class_edges)))
-    return np.asarray(left / left.sum(axis=1, keepdims=True) / (class_edges.sum(axis=0) / class_edges.sum()))
+    ratios = class_edges / class_edges.sum(axis=1, keepdims=True)
+    return np.asarray(ratios / (class_edges.sum(axis=0) / class_edges.sum()))
 
 
-def add_evidence(log_prior: Floats, log_evidence: Floats, counts: Bools) -> Floats:
-    """Return log-probabilities with the evidence of edges where it counts."""
-    return np.asarray(log_softmax(log_prior + np.where(counts[:, None], log_evidence, 0.0), axis=1))
+def estimate_prior(log_likelihoods: Floats) -> Floats:
+    """Return the probability that a node was not attacked, and of each share of genuine edges, by EM.
+
+    ``log_likelihoods`` are ``[n_nodes, 1 + n_shares]``. The pseudo-count is one node.
+    """
+    start = np.append(0.5, np.full(len(GENUINE_SHARES), 0.5 / len(GENUINE_SHARES)))
+    prior = start
+    for _ in range(N_ROUNDS):
+        posterior = softmax(log_likelihoods + np.log(prior), axis=1)
+        prior = (posterior.sum(axis=0) + start) / (len(posterior) + 1)
+    return prior
 
 
 @dataclass(frozen=True)
@@ -158,8 +168,7 @@ class EdgeReport:
     @property
     def reason(self) -> str:
         """Return in words why the edge is distrusted, or trusted."""
-        ends = "resemble" if self.log_odds > 0 else "do not resemble"
-        by_features = f"its ends {ends} those of other edges"
+        by_features = f"its ends {'do not ' * (self.log_odds <= 0)}resemble those of other edges"
         if self.is_distrusted == (self.log_odds <= 0):
             return by_features
         verb = "contradicts" if self.is_distrusted else "agrees with"
@@ -174,14 +183,16 @@ class NodeReport:
     ----------
     node, predicted, corrected, probabilities
         The node, its class without and with the correction, and the corrected probabilities.
-    features, donors
-        Probabilities by the node's features, and the mean prediction for similar nodes, empty without these.
+    attacked
+        Probability that the node was attacked.
+    features
+        Probabilities by the node's features.
     edge_evidence
         The log-likelihood of the edges for each class, the likeliest being zero, as far as it counts.
     edges
         Its edges, the least credible first.
     uses_edges
-        Whether the edges counted: features and donors left the class uncertain.
+        Whether the edges counted: the features left the class uncertain.
 
     Examples
     --------
@@ -199,8 +210,8 @@ class NodeReport:
     predicted: Any
     corrected: Any
     probabilities: dict[Any, float]
+    attacked: float
     features: dict[Any, float]
-    donors: dict[Any, float]
     edge_evidence: dict[Any, float]
     edges: tuple[EdgeReport, ...] = field(repr=False)
     uses_edges: bool = True
@@ -223,26 +234,19 @@ class EvidenceCorrection(Correction):
     """Corrections by all evidence on one graph."""
 
     state: AttackedState
-    n_donors: int
     uncertain_share: float
-    device: str = "cpu"
-    owner: str = "EvidenceDefence"
-
-    @cached_property
-    def predictions(self) -> Floats:
-        p = np.maximum(self.state.probabilities.astype(np.float64), MIN_PROBABILITY)
-        return np.asarray(p / p.sum(axis=1, keepdims=True))
+    trusts_classifier: bool = True
 
     @cached_property
     def from_features(self) -> Floats:
-        n_nodes = self.state.graph.n_nodes
-        logistic = sharpen(distil(self.state, N_FOLDS), self.state.probabilities)
-        if n_nodes > MAX_NODES_WITH_MLP:
-            log_decision(f"features: a logistic regression only, since the graph has {n_nodes:,} nodes.")
-            return logistic
-        mlp = distil_mlp(self.state, N_FOLDS, self.device)
-        both = logistic + np.log(np.maximum(mlp, MIN_PROBABILITY))
-        return np.asarray(log_softmax(both / 2, axis=1))
+        return sharpen(distil(self.state, N_FOLDS), self.state.probabilities)
+
+    @cached_property
+    def predictions(self) -> Floats:
+        """Return the predictions for neighbours."""
+        p = self.state.probabilities if self.trusts_classifier else np.exp(self.from_features)
+        p = np.maximum(p.astype(np.float64), MIN_PROBABILITY)
+        return np.asarray(p / p.sum(axis=1, keepdims=True))
 
     @cached_property
     def credibility(self) -> EdgeModel:
@@ -255,27 +259,18 @@ class EvidenceCorrection(Correction):
         return np.asarray(p.T @ (self.state.graph.adjacency @ p) + 1.0)
 
     @cached_property
-    def search(self) -> Any:
-        return self.state.embeddings.search("expected", parameter="donors", owner=self.owner)
+    def prior(self) -> Floats:
+        """Return the result of :func:`estimate_prior` for the targets, or all nodes, that have edges."""
+        nodes = np.arange(self.state.graph.n_nodes) if self.state.targets is None else self.state.targets
+        nodes = nodes[self.state.complete_graph.degrees[nodes] > 0]
+        log_likelihoods = self.collect_edges(nodes).log_likelihoods()
+        return estimate_prior(logsumexp(self.from_features[nodes][:, :, None] + log_likelihoods, axis=1))
 
     @cached_property
     def max_probability(self) -> float:
         if self.uncertain_share in (0.0, 1.0):
             return 2 * self.uncertain_share  # no node has a lower one than 0, and all have than 2
-        n_nodes = self.state.graph.n_nodes
-        nodes = np.arange(0, n_nodes, math.ceil(n_nodes / MAX_RANKED_NODES))
-        highest = self.without_edges(nodes).max(axis=1)
-        return float(np.exp(np.quantile(highest, self.uncertain_share)))
-
-    def from_donors(self, nodes: IntArray) -> Floats | None:
-        if not self.n_donors or not len(nodes):
-            return None
-        return np.asarray(self.predictions[find_donors(self.search, self.n_donors, nodes)].mean(axis=1))
-
-    def without_edges(self, nodes: IntArray) -> Floats:
-        log_p, donors = FEATURE_WEIGHT * self.from_features[nodes], self.from_donors(nodes)
-        log_p = log_p if donors is None else log_p + DONOR_WEIGHT * np.log(donors)
-        return np.asarray(log_softmax(log_p, axis=1))
+        return float(np.exp(np.quantile(self.from_features.max(axis=1), self.uncertain_share)))
 
     def is_uncertain(self, log_prior: Floats) -> Bools:
         return np.asarray(np.exp(log_prior.max(axis=1)) < self.max_probability)
@@ -288,31 +283,43 @@ class EvidenceCorrection(Correction):
         log_odds = self.credibility.log_odds(first, second, is_edge)
         return np.asarray(np.clip(log_odds, -MAX_LOG_ODDS, MAX_LOG_ODDS))
 
-    def weigh(self, nodes: IntArray) -> tuple[Floats, Floats, Floats, Floats]:
-        log_prior, (owner, neighbours) = self.without_edges(nodes), self.edges_of(nodes)
+    def collect_edges(self, nodes: IntArray) -> Edges:
+        owner, neighbours = self.edges_of(nodes)
         first, is_edge = nodes[owner], None
         if self.state.graph is not self.state.complete_graph and len(first):
             is_edge = np.asarray(self.state.graph.adjacency[first, neighbours]).ravel() != 0
         log_odds = self.log_odds(first, neighbours, is_edge)
-        classes = self.predictions[neighbours]
-        log_evidence, credibility = combine_evidence(log_prior, owner, log_odds, classes, self.class_edges)
-        return log_prior, log_evidence, log_odds, credibility
+        return Edges(len(nodes), owner, log_odds, self.predictions[neighbours], self.class_edges)
+
+    def judge(self, nodes: IntArray) -> tuple[Floats, Floats]:
+        """Return the probabilities of each class with an attack and without one, by all evidence."""
+        likelihoods = self.collect_edges(nodes).log_likelihoods() + np.log(self.prior)
+        joint = softmax(self.from_features[nodes][:, :, None] + likelihoods, axis=(1, 2))
+        return joint[:, :, 1:].sum(axis=2), joint[:, :, 0]
+
+    def attack_probability(self, nodes: IntArray) -> Floats:
+        return np.asarray(self.judge(nodes)[0].sum(axis=1))
 
     def certify(self, nodes: IntArray) -> Bools:
-        return ~self.is_uncertain(self.without_edges(nodes))
+        return ~self.is_uncertain(self.from_features[nodes])
 
     def predict_proba(self, nodes: IntArray) -> FloatArray:
-        return np.exp(self.predict_log_proba(nodes)) if len(nodes) else self.state.probabilities[:0]
-
-    def predict_log_proba(self, nodes: IntArray) -> Floats:
-        log_prior, log_evidence, _, _ = self.weigh(nodes)
-        return add_evidence(log_prior, log_evidence, self.is_uncertain(log_prior))
+        if not len(nodes):
+            return self.state.probabilities[:0]
+        attacked, unattacked = self.judge(nodes)
+        if self.trusts_classifier:  # where no attack is probable, its prediction is the better one
+            own = self.state.probabilities if self.state.with_all_edges is None else self.state.with_all_edges
+            unattacked = unattacked.sum(axis=1, keepdims=True) * own[nodes]
+        without = self.from_features[nodes]
+        return np.where(self.is_uncertain(without)[:, None], attacked + unattacked, np.exp(without))
 
     def explain(self, nodes: IntArray, classes: Array, before: Array, after: Array) -> list[NodeReport]:
-        log_prior, log_evidence, log_odds, credibility = self.weigh(nodes)
+        without, joint = self.from_features[nodes], self.judge(nodes)
         owner, neighbours = self.edges_of(nodes)
-        features, donors = np.exp(self.from_features[nodes]), self.from_donors(nodes)
-        uses_edges = self.is_uncertain(log_prior)
+        edges_of_nodes = self.collect_edges(nodes)
+        log_evidence = np.log(np.maximum(sum(joint), np.finfo(float).tiny)) - without
+        credibility = edges_of_nodes.rate(without, self.prior)
+        uses_edges = self.is_uncertain(without)
         below_best = log_evidence - log_evidence.max(axis=1, keepdims=True)
         edge_evidence = np.where(uses_edges[:, None], below_best, 0.0)
         names, ids = classes.tolist(), self.state.graph.node_ids.tolist()
@@ -322,7 +329,7 @@ class EvidenceCorrection(Correction):
             return dict(zip(names, np.asarray(values, float).tolist(), strict=True))
 
         edges: list[list[EdgeReport]] = [[] for _ in nodes]
-        columns = (part.tolist() for part in (owner, neighbours, log_odds, credibility))
+        columns = (part.tolist() for part in (owner, neighbours, edges_of_nodes.log_odds, credibility))
         for row, other, odds, probability in zip(*columns, strict=True):
             edges[row].append(EdgeReport(ids[other], names[predicted[other]], odds, probability))
         return [
@@ -331,8 +338,8 @@ class EvidenceCorrection(Correction):
                 names[int(before[row].argmax())],
                 names[int(after[row].argmax())],
                 by_class(after[row]),
-                by_class(features[row]),
-                {} if donors is None else by_class(donors[row]),
+                float(joint[0][row].sum()),
+                by_class(np.exp(without[row])),
                 by_class(edge_evidence[row]),
                 tuple(sorted(edges[row], key=lambda edge: edge.credibility)),
                 bool(uses_edges[row]),
@@ -343,27 +350,27 @@ class EvidenceCorrection(Correction):
 
 @dataclass(eq=False, repr=False)
 class EvidenceDefence(Defence):
-    """Correct predictions at attacked nodes by their features, similar nodes and credible edges.
+    """Correct predictions at attacked nodes by their features and the credible ones of their edges.
 
-    Three kinds of evidence are combined. The node's features: a logistic regression and an MLP that learned
-    from the predictions for other nodes, as in :class:`.DistilledFeatures`. Similar nodes: the mean
-    prediction for the donors of :class:`.CopyingDefence`. The node's own edges, as far as both ends resemble
-    the ends of other edges: an attacker connects a node to other classes than its own, often to one of them,
-    and removes edges to its own class. Edges count only at nodes whose class is uncertain by the others.
+    The features are judged by a logistic regression that learned from the predictions for other nodes, as in
+    :class:`.DistilledFeatures`. Each edge is judged by how far both ends resemble the ends of other edges,
+    and by the class of the neighbour. Either the node was not attacked and all its edges are genuine, or an
+    attacker has connected it to another class, and a share of its edges is genuine. How often either is the
+    case is estimated from the graph. The classifier's prediction counts as much as the node was probably not
+    attacked, and the evidence as much as it was, so that a clean node keeps its prediction.
 
     Parameters
     ----------
     classifier
         The classifier to train, by default ``SelfTraining(APPNP())``; :meth:`from_classifier` takes one that
         is trained.
-    n_donors
-        Number of similar nodes; 0 disables them, for graphs in which the search takes too long.
     uncertain_share
         Share of the nodes whose edges count: those with the lowest probability of the likeliest class by
-        features and donors. With ``retrain``, no other correction depends on the node's own edges. Larger
-        values help against attacks that do not know the defence, and harm against those that do.
+        features. With ``retrain``, no other correction depends on the node's own edges. A small share, such
+        as 0.1, helps if the attacker knows the defence, and costs accuracy at nodes that were not attacked.
     retrain
-        As in :class:`.CopyingDefence`; recommended where the targets are known.
+        As in :class:`.CopyingDefence`; recommended where the targets are known. The share of attacked nodes
+        is then estimated from the targets instead of all nodes.
     device
         As in :class:`.CopyingDefence`.
 
@@ -382,14 +389,12 @@ class EvidenceDefence(Defence):
 
     classifier: Classifier | str | None = None
     _: KW_ONLY
-    n_donors: int = 10
-    uncertain_share: float = 0.12
+    uncertain_share: float = 1.0
     retrain: bool = False
     device: str = "cpu"
+    needs_all_edges = True
 
     def check_parameters(self, graph: Graph) -> None:
-        name, n_others = type(self).__name__, graph.n_nodes - 1
-        check_integer(self.n_donors, f"n_donors of {name}", low=0, high=n_others, high_name="n_nodes - 1")
         check_settings(self, uncertain_share=(0.0, 1.0))
 
     def build_classifier(self) -> Classifier:
@@ -398,11 +403,12 @@ class EvidenceDefence(Defence):
         return super().build_classifier()
 
     def prepare_correction(self, state: AttackedState) -> Correction:
-        return self.collect_evidence(state)
+        return EvidenceCorrection(state, float(self.uncertain_share))
 
-    def collect_evidence(self, state: AttackedState) -> EvidenceCorrection:
-        share = float(self.uncertain_share)
-        return EvidenceCorrection(state, self.n_donors, share, self.device, type(self).__name__)
+    def attack_probability(self, nodes: ArrayLike, *, graph: Graph | None = None) -> Floats:
+        """Return the probability that each of some nodes was attacked; see :meth:`certify`."""
+        correction, positions = self._correction_of(nodes, graph)
+        return np.asarray(correction.attack_probability(positions))
 
     def certify(self, nodes: ArrayLike, *, graph: Graph | None = None) -> Bools:
         """Return for which nodes no flip of their own edges can change the corrected class.
@@ -447,16 +453,17 @@ class TargetEvidence:
         nodes, no_edges = np.full(len(others), node), np.zeros(len(others), bool)
         log_odds = correction.log_odds(nodes, others, no_edges)
         self.factors = weigh_edges(log_odds, correction.predictions[others], correction.class_edges)[1]
-        self.log_prior = correction.without_edges(np.array([node]))
-        self.weights = weigh_hypotheses(self.log_prior.shape[1])
-        self.counts = correction.is_uncertain(self.log_prior)
+        self.without_edges = correction.from_features[np.array([node])]
+        # The prior is the one before the attack.
+        self.weights = weigh_hypotheses(correction.prior, self.without_edges.shape[1])
+        self.counts = bool(correction.is_uncertain(self.without_edges)[0])
 
     def predict(self, log_likelihood: Floats, changes: Floats) -> tuple[Floats, Floats]:
         joint = self.weights + log_likelihood
         highest = joint.max()
         log_evidence = np.log(np.einsum("kh,nkh->nk", np.exp(joint - highest), changes)) + highest
-        corrected = add_evidence(self.log_prior, log_evidence, self.counts)
-        return corrected, add_evidence(self.log_prior, log_evidence, np.array([True]))
+        always = np.asarray(log_softmax(self.without_edges + log_evidence, axis=1))
+        return always if self.counts else np.repeat(self.without_edges, len(always), axis=0), always
 
     def losses(self, code: int, log_likelihood: Floats, changes: Floats) -> Floats:
         corrected, always = self.predict(log_likelihood, changes)
@@ -468,7 +475,8 @@ class AdaptiveEvidenceAttack(TargetedAttack):
     """Attack :class:`EvidenceDefence` by flips of the target's edges, evaluated by the defence itself.
 
     The attacker trains the defence with ``retrain``. Each step makes the flip that raises the loss of the
-    corrected prediction most. The default budget is the target's degree.
+    prediction by the evidence most; the part of the classifier in a correction is left out. The default
+    budget is the target's degree.
 
     Parameters
     ----------
@@ -504,7 +512,7 @@ class AdaptiveEvidenceAttack(TargetedAttack):
         labels = SurrogateLabels.from_graph(graph, targets, train, name)
         defence = type(defence)(**(defence.get_params(deep=False) | {"retrain": True}))
         trial = Trial(graph, labels.train, rng=seed)
-        ((_, _, correction),) = defence.train_corrections([trial], [targets])
+        ((_, _, correction),) = defence.train_corrections([trial], [targets], [None])
         assert isinstance(correction, EvidenceCorrection)
         return lambda: _EvidenceEdits(graph, trial.codes, correction)
 

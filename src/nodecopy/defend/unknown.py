@@ -6,15 +6,13 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, softmax
 
 from nodecopy._core.arrays import Array, Bools, FloatArray, Floats, IntArray, Ints
 from nodecopy._core.checks import check_settings
-from nodecopy._core.messages import log_decision, warn_about_data
+from nodecopy._core.messages import warn_about_data
 from nodecopy.classify import Classifier
 from nodecopy.defend.base import AttackedState, Correction, Defence
-from nodecopy.defend.copying import CopyingCorrection, DonorDefence, choose_copier, find_donors
-from nodecopy.defend.edges import score_suspicion
+from nodecopy.defend.copying import CopyingCorrection, DonorDefence, choose_copier
 from nodecopy.defend.evidence import MIN_PROBABILITY, EvidenceCorrection, EvidenceDefence
 from nodecopy.graph import Graph
 
@@ -22,8 +20,6 @@ from nodecopy.graph import Graph
 DEFAULT_SHARE = 0.07
 MIN_SUSPICION = 1e-3  # no node looks attacked if all scores are lower; the highest is 0.9 to 2 on Cora
 MAX_ACCURACY_LOSS = 0.005  # largest loss of accuracy at the validation nodes that corrections may cause
-MAX_NODES_WITH_DONORS = 50_000  # the time to find the donors of all nodes grows with the square
-CLASSIFIER_WEIGHT = 0.5  # exponent of the prediction for nodes that are not suspicious: it repeats evidence
 
 
 @dataclass(eq=False)
@@ -41,8 +37,12 @@ class DetectedCorrection(Correction):
     def find_donors(self, nodes: IntArray) -> Ints:
         return np.asarray(self.source.find_donors(nodes))
 
-    def explain(self, *arguments: Any) -> Any:
-        return self.source.explain(*arguments)
+    def attack_probability(self, nodes: IntArray) -> Floats:
+        return np.asarray(self.suspicion[nodes])
+
+    def explain(self, nodes: IntArray, *arguments: Any) -> Any:
+        reports = zip(self.source.explain(nodes, *arguments), self.suspicion[nodes].tolist(), strict=True)
+        return [replace(report, attacked=attacked) for report, attacked in reports]
 
     def certify(self, nodes: IntArray) -> Bools:
         return np.zeros(len(nodes), bool)  # its edges decide whether a node is corrected at all
@@ -56,7 +56,8 @@ class DetectingDefence(Defence):
     def score_suspicion(self, *, graph: Graph | None = None) -> Floats:
         """Return a score of every node; attacked nodes tend to have the highest ones.
 
-        ``graph`` is the attacked graph, by default the one given to ``fit``.
+        For :class:`WholeGraphDefence`, it is the probability that the node was attacked. ``graph`` is the
+        attacked graph, by default the one given to ``fit``.
         """
         correction: Any = self.prepare_graph(graph)[2]
         return np.asarray(correction.suspicion)
@@ -150,22 +151,24 @@ def choose_n_corrected(
 class WholeGraphDefence(DetectingDefence, EvidenceDefence):
     """Correct predictions without knowing which nodes were attacked.
 
-    The most suspicious nodes (:func:`.score_suspicion`, in which doubtful edges count most) are predicted by
-    all evidence, as in :class:`.EvidenceDefence`. For the others, the evidence is multiplied by the square
-    root of the classifier's prediction, before it was trained again.
+    The probability that a node was attacked (:meth:`score_suspicion`) is that of :class:`.EvidenceDefence`,
+    in which neighbours count by their features, since the attack may have misled the classifier. Suspicious
+    nodes are those with a probability above the average. The evidence of each node is multiplied by the
+    classifier's prediction to the power of the probability that the node was not attacked.
 
     Parameters
     ----------
-    classifier, n_donors, device
-        As in :class:`.EvidenceDefence`. In graphs of more than 50,000 nodes no donors are used.
+    classifier, device
+        As in :class:`.EvidenceDefence`.
     share
-        Share of all nodes that count as suspicious: the larger, the more attacked nodes are corrected, and
-        the more others lose the classifier's prediction.
+        Share of all nodes that are treated as attacked, the most suspicious ones: the classifier's prediction
+        does not count there. Give it if you know that there was an attack. The larger, the more attacked
+        nodes are corrected, and the more others lose accuracy.
     uncertain_share
-        As in :class:`.EvidenceDefence`; by default the edges of all nodes count.
+        As in :class:`.EvidenceDefence`.
     retrain
-        Whether the classifier is trained again without the edges of the 7 % most suspicious nodes, by the
-        score in which all edges count alike, before anything is corrected. It needs :meth:`fit`.
+        Whether suspicious nodes are judged again, after the classifier was trained without their edges. It
+        needs :meth:`fit`.
 
     Examples
     --------
@@ -178,53 +181,33 @@ class WholeGraphDefence(DetectingDefence, EvidenceDefence):
 
     classifier: Classifier | str | None = None
     _: KW_ONLY
-    share: float = 0.15
-    n_donors: int = 10
+    share: float | None = None
     uncertain_share: float = 1.0
     retrain: bool = False
     device: str = "cpu"
 
     def check_parameters(self, graph: Graph) -> None:
         super().check_parameters(graph)
-        check_settings(self, share=(0.0, 1.0))
+        if self.share is not None:
+            check_settings(self, share=(0.0, 1.0))
 
     def prepare_correction(self, state: AttackedState) -> Correction:
         nodes = np.arange(state.graph.n_nodes)
-        evidence = self.collect_evidence(state)
-        suspicion, without_doubt = score_all(evidence)
+        evidence = EvidenceCorrection(state, float(self.uncertain_share), trusts_classifier=False)
+        suspicion = evidence.attack_probability(nodes)
+        is_suspicious = (suspicion > suspicion.mean()) & (state.graph.degrees > 0)
+        unattacked = 1 - suspicion
+        if self.share is not None:
+            is_suspicious = np.isin(nodes, select_highest(suspicion, self.share))
+            unattacked[is_suspicious] = 0
+        p, suspects = evidence.predict_proba(nodes), np.flatnonzero(is_suspicious)
         if self.retrain:
-            # Many doubtful edges of a clean graph are genuine ones between classes, which training needs.
-            suspects = select_highest(without_doubt, DEFAULT_SHARE)
-            evidence = self.collect_evidence(self.retrain_without(state, suspects))
-        is_suspicious = np.zeros(len(nodes), bool)
-        is_suspicious[select_highest(suspicion, self.share)] = True
-        own = np.log(np.maximum(state.probabilities, MIN_PROBABILITY))
-        log_p = evidence.predict_log_proba(nodes) + CLASSIFIER_WEIGHT * ~is_suspicious[:, None] * own
-        return DetectedCorrection(softmax(log_p, axis=1), suspicion, is_suspicious, evidence)
-
-    def collect_evidence(self, state: AttackedState) -> EvidenceCorrection:
-        evidence = super().collect_evidence(state)
-        if not self.n_donors or state.graph.n_nodes <= MAX_NODES_WITH_DONORS:
-            return evidence
-        log_decision(f"donors: none, since a search in {state.graph.n_nodes:,} nodes takes too long.")
-        return replace(evidence, n_donors=0)
+            evidence = replace(evidence, state=self.retrain_without(state, suspects))
+            p[suspects] = evidence.predict_proba(suspects)
+        p = p * np.maximum(state.probabilities, MIN_PROBABILITY) ** unattacked[:, None]
+        return DetectedCorrection(p / p.sum(axis=1, keepdims=True), suspicion, is_suspicious, evidence)
 
 
 def select_highest(scores: Floats, share: float) -> IntArray:
     """Return the positions of the highest scores; ties go to the lowest positions."""
     return np.argsort(-scores, kind="stable")[: round(share * len(scores))]
-
-
-def score_all(evidence: EvidenceCorrection) -> tuple[Floats, Floats]:
-    """Return two suspicion scores: with doubtful edges counting most, and with all alike."""
-    state, nodes = evidence.state, np.arange(evidence.state.graph.n_nodes)
-    expected = np.exp(evidence.without_edges(nodes))
-    similar: Floats = expected
-    if evidence.n_donors:
-        search = state.embeddings.search("neighbourhoods", parameter="donors", owner="suspicion")
-        similar = evidence.predictions[find_donors(search, evidence.n_donors, nodes)].mean(axis=1)
-    inputs = state.embeddings, evidence.predictions, expected, similar
-    rows = state.graph.rows
-    # As seen from the first node: the probability of a random pair, if pairs and edges were equally frequent.
-    doubt = expit(-evidence.log_odds(rows.row_numbers, rows.indices))
-    return score_suspicion(*inputs, doubt), score_suspicion(*inputs)

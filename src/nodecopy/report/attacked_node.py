@@ -74,7 +74,7 @@ def attack_and_correct(graph: Graph, train: ArrayLike, candidates: ArrayLike, *,
             break
     _, node, attacked, defence = chosen
     stages, donors = _stages(graph, node, attacked, defence, clean)
-    by_evidence = EvidenceDefence(GCN(), n_donors=min(N_DONORS, graph.n_nodes - 1), retrain=True)
+    by_evidence = EvidenceDefence(GCN(), retrain=True)
     evidence = by_evidence.fit(attacked, train, targets=[node], rng=rng).explain([node])[0]
     n_flips = int(graph.degrees[node])
     return AttackedNode(node, n_flips, n_attacked, fitted.classes_, codes, donors, stages, evidence)
@@ -154,9 +154,9 @@ def _describe_evidence(attacked: AttackedNode, names: Array) -> Section | None:
     if report is None:
         return None
     added = {str(names[node]) for node, origin in after.neighbours if origin == "added"}
-    parts = {"features": report.features, "similar nodes": report.donors, "all": report.probabilities}
+    parts = {"features": report.features, "all": report.probabilities}
     return {
-        "parts": {name: round_all(list(part.values()), 4) for name, part in parts.items() if part},
+        "parts": {name: round_all(list(part.values()), 4) for name, part in parts.items()},
         "edge_evidence": round_all(list(report.edge_evidence.values()), 2),
         "edges": [
             {

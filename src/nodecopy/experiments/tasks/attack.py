@@ -43,6 +43,9 @@ SCORES = {  # with headings; after "others", scores of methods that detect targe
     "recall": "recall",
 }
 
+TARGETS = ("random", "degree above 10", "highest degrees")  # which test nodes are attacked
+MIN_DEGREE = 11  # of targets of a degree above 10
+
 
 @dataclass(frozen=True)
 class AttackSpec:
@@ -53,6 +56,7 @@ class AttackSpec:
     path: str = key("class", "class", default="")
     settings: Mapping[str, Any] = key("section", default_factory=dict)
     budget: int | float | str | None = key("budget", default=None)
+    targets: str = key(TARGETS, default="random")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +101,7 @@ class AttackTask(NodeTask):
             heading += [f"{labels} labels"] if len(self.labels) > 1 else []
             heading += [SCORES[score]] if len(self.scores) > 1 and SCORES[score] else []
             places = (("labels", labels), ("attack", attack.name))
-            part = attack.name if len(self.scores) > 1 else ""
+            part = attack.name if len(self.scores) > 1 else attack.targets
             columns.append(Column(score, places, ", ".join(heading), part=part))
         return tuple(columns)
 
@@ -108,6 +112,7 @@ class AttackTask(NodeTask):
         attack = self.find_attack(cell)
         parts = use_public_names({"class": attack.path, "settings": attack.settings})
         own = {"attack": parts, "budget": attack.budget, "n_targets": self.n_targets}
+        own |= {} if attack.targets == "random" else {"targets": attack.targets}
         return super().protocol(cell) | own
 
     def shared_files(self, cell: Cell, trial: int) -> tuple[str, ...]:
@@ -116,13 +121,16 @@ class AttackTask(NodeTask):
         return ("/".join(["flips", *folders, home, f"{trial:03d}.npz"]),)
 
     def draw_targets(self, cell: Cell, trial: int) -> Ints:
-        test = self.split(cell, trial).test
-        candidates = test[self.load(cell).degrees[test] > 0]
-        if len(candidates) < self.n_targets:
+        which, test = self.find_attack(cell).targets, self.split(cell, trial).test
+        degrees, is_above = self.load(cell).degrees[test], which == TARGETS[1]
+        candidates = test[degrees >= (MIN_DEGREE if is_above else 1)]
+        if len(candidates) < (1 if is_above else self.n_targets):
             allowed = f"at most the test nodes that have neighbours, {len(candidates)}"
             raise InputError(f"n_targets of [protocol] must be {allowed}; got {self.n_targets}.")
+        if which == TARGETS[2]:
+            return np.sort(test[np.argsort(-degrees, kind="stable")[: self.n_targets]])
         draws = np.random.default_rng(cell.trial_seed(trial, TrialSeeds.TARGETS))
-        return np.sort(draws.choice(candidates, self.n_targets, replace=False))
+        return np.sort(draws.choice(candidates, min(self.n_targets, len(candidates)), replace=False))
 
     def attack_graph(self, cell: Cell, trial: int, store: Store, device: str = "cpu") -> Graph:
         from nodecopy.attacks import Perturbation

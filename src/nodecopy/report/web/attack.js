@@ -56,7 +56,7 @@ function attackBody(section) {
   );
 }
 
-// What the features, similar nodes and edges of the attacked node say of its class, and which of its edges are distrusted.
+// What the features and edges of the attacked node say of its class, and which of its edges are distrusted.
 function evidenceBody(section, truth) {
   const { parts, edge_evidence: evidence, edges } = section.evidence;
   const best = d3.maxIndex(parts.all);
@@ -106,7 +106,7 @@ function evidenceBody(section, truth) {
     {},
     make("h3", {}, `All evidence: ${section.classes[best]} ${best === truth ? "✓" : "✗"}`),
     note(
-      `The method of nodecopy defend, without copied neighbours: the class that features, similar nodes and credible edges favour together. ${distrusted} of ${plural(edges.length, "edge")} ${distrusted === 1 ? "is" : "are"} distrusted.`,
+      `The method of nodecopy defend, without copied neighbours: the class that features and credible edges favour together. ${distrusted} of ${plural(edges.length, "edge")} ${distrusted === 1 ? "is" : "are"} distrusted.`,
     ),
     table(heads, rows, { "aria-label": "evidence by class" }),
     edges.length
