@@ -261,7 +261,10 @@ def _print_corrections(
     if reports:
         shown["edges"] = columns["n_edges"]
         distrusted = [[edge.neighbour for edge in report.distrusted] for report in reports]
-        shown["distrusted edges"] = [list_names(ends, N_LISTED) or "none" for ends in distrusted]
+        shown["distrusted edges"] = [
+            (list_names(ends, N_LISTED) or "none") if report.uses_edges else "not used"
+            for report, ends in zip(reports, distrusted, strict=True)
+        ]
     rows = [list(map(str, row)) for row in zip(*shown.values(), strict=True)]
     print_table(list(shown), rows[:N_SHOWN])
     if len(rows) > N_SHOWN:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import KW_ONLY, asdict, dataclass, field
+from dataclasses import KW_ONLY, asdict, dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from scipy.special import log_softmax, logsumexp, softmax
 
 from nodecopy._core.arrays import Array, Bools, FloatArray, Floats, IntArray, Ints
 from nodecopy._core.checks import check_settings, check_type
+from nodecopy._core.messages import PrintedTable
 from nodecopy.attacks import Edits, TargetedAttack
 from nodecopy.attacks.nettack import SurrogateLabels
 from nodecopy.classify import APPNP, Classifier, SelfTraining, Trial
@@ -175,8 +176,8 @@ class EdgeReport:
         return f"{by_features}, but its neighbour's class {verb} the other evidence"
 
 
-@dataclass(frozen=True)
-class NodeReport:
+@dataclass(frozen=True, repr=False)
+class NodeReport(PrintedTable):
     """The evidence behind the correction of a node, by class name.
 
     Parameters
@@ -206,6 +207,8 @@ class NodeReport:
     (7, 1)
     """
 
+    heads = ("neighbour", "predicted", "credibility", "reason")
+
     node: Any
     predicted: Any
     corrected: Any
@@ -213,8 +216,20 @@ class NodeReport:
     attacked: float
     features: dict[Any, float]
     edge_evidence: dict[Any, float]
-    edges: tuple[EdgeReport, ...] = field(repr=False)
+    edges: tuple[EdgeReport, ...]
     uses_edges: bool = True
+
+    def cells(self) -> list[tuple[Any, ...]]:
+        return [
+            (str(edge.neighbour), str(edge.predicted), edge.credibility, edge.reason) for edge in self.edges
+        ]
+
+    def notes(self) -> tuple[list[str], list[str]]:
+        change = f"{self.predicted}, corrected {self.corrected} ({self.probabilities[self.corrected]:.0%})"
+        unused = (
+            [] if self.uses_edges else ["The edges did not count, since the features leave little doubt."]
+        )
+        return [f"{self.node}: predicted {change}; attacked with probability {self.attacked:.2f}"], unused
 
     @property
     def distrusted(self) -> tuple[EdgeReport, ...]:
