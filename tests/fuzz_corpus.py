@@ -91,7 +91,8 @@ def build_corpus(folder: Path) -> list[tuple[Path, Reader]]:
 def build_models(graph: Graph, log: Interactions) -> dict[str, Any]:
     """Return a fitted object of every public class that is saved, by the name of its file."""
     models: list[Any] = [model.fit(graph, np.arange(9), rng=0) for model in (*_classifiers(), *_defences())]
-    models += [model.fit(log, rng=0) for model in _recommenders()]
+    cold = recommend.ColdItems(recommend.ItemKNN(3), log.item_ids, np.eye(log.n_items))
+    models += [model.fit(log, rng=0) for model in (*_recommenders(), cold)]
     models += [model.fit(graph, rng=0) for model in _graph_models()]
     models.append(ClassCopying("labels").fit(graph.replace(directed=True)))
     models.append(LinkPredictor(n_donors=3, n_folds=2).fit(graph, rng=0))

@@ -333,7 +333,6 @@ def test_evidence_and_distrusted_edges_of_the_attacked_node(show: Any) -> None:
     by_class, edges = page.locator("table").all()
     assert [row.split("\t")[0] for row in by_class.locator("tbody").inner_text().splitlines()] == [
         "features",
-        "similar nodes",
         "edges, in nats",
         "all evidence",
     ]

@@ -62,7 +62,7 @@ defend {GRAPH} --flips missing.npz | missing.npz
 defend graph.csv --labels labels.csv --nodes p01 | Give --features FILE
 defend graph.csv --labels labels.csv --method copying --donors vgae | detecting attacked nodes needs features
 defend {GRAPH} --suspects 0.1 --trust-edges --method copying | --trust-edges applies to known attacked nodes
-defend {GRAPH} --nodes p01 --n-donors 30 | n_nodes - 1 = 29; got 30
+defend {GRAPH} --nodes p01 --method copying --n-donors 30 | n_nodes - 1 = 29; got 30
 recommend library | the users must be given; got none. Give --user ID, --users FILE or --all-users.
 recommend library --user 'raeder 007' | Did you mean reader 007
 recommend library --user 'reader 001' --all-users | --user applies to some users only

@@ -12,7 +12,7 @@ from nodecopy._core.checks import check_integer, check_type, is_missing, show
 from nodecopy._core.imports import from_name, import_optional
 from nodecopy._core.messages import log_decision
 from nodecopy.classify import CLASSIFIERS
-from nodecopy.classify.base import Classifier, Prediction
+from nodecopy.classify.base import Classifier, Prediction, Uncertainty
 from nodecopy.classify.networks import APPNP
 from nodecopy.errors import InputError
 from nodecopy.features.graphs import graph_from_features
@@ -130,6 +130,10 @@ class GraphClassifier(base.ClassifierMixin, base.BaseEstimator):  # type: ignore
         """Return the probability of each class (columns: ``classes_``) for each row."""
         p = self._predict_rows(X).probabilities.astype(np.float64)
         return np.asarray(p / p.sum(axis=1, keepdims=True))
+
+    def uncertainty(self, X: Any) -> Uncertainty:
+        """Return the entropy of each prediction, split into noise and disagreement between samples."""
+        return self._predict_rows(X).uncertainty()
 
     def score(self, X: Any, y: Any) -> float:
         """Return the accuracy on the rows that have a label; the others are left out."""

@@ -186,7 +186,8 @@ class SelfTraining(Classifier):
         """Check everything before anything is trained; return the base that was given, if any."""
         check_integer(self.n_rounds, "n_rounds of SelfTraining", low=0, high=MAX_ROUNDS - 1)
         check_device(self.device)
-        if self.class_weight not in (None, "f1"):
+        is_name = isinstance(self.class_weight, str) and self.class_weight == "f1"
+        if self.class_weight is not None and not is_name:
             allowed = "'f1', or a mapping from labels to weights such as {'fraud': 5}"
             for weight in check_mapping(self.class_weight, "class_weight of SelfTraining", allowed).values():
                 check_real(weight, "class_weight of SelfTraining", low=TINY)
