@@ -24,7 +24,9 @@ def make_rows(method: str, nodes: str = "200", **scores: tuple[float, float, flo
 
 
 ROWS = [
-    *make_rows("copying", density=(95, 100, 0), degree_variance=(99, 130, 250), triangles=(88, 95, -300)),
+    *make_rows(
+        "class-copying", density=(95, 100, 0), degree_variance=(99, 130, 250), triangles=(88, 95, -300)
+    ),
     *make_rows("dot-product", density=(95, 103, 0), degree_variance=(99, 180, 0), triangles=(95, 120, 0)),
     *make_rows("sbm", density=(94, 98, 0), degree_variance=(70, 20, 0), triangles=(95, 99, 0)),
 ]
@@ -43,8 +45,8 @@ def test_cells_outside_of_the_limits_are_bold_and_listed_with_the_reason() -> No
 def test_estimated_communities_have_a_sentence_and_are_not_pooled() -> None:
     rows = [
         *ROWS,
-        *make_rows("copying", found_modularity=(95, 90, 0)),
-        *make_rows("copying", nodes="1000", found_modularity=(10, 20, 0)),
+        *make_rows("class-copying", found_modularity=(95, 90, 0)),
+        *make_rows("class-copying", nodes="1000", found_modularity=(10, 20, 0)),
     ]
     tables = [inference_tables.methods_table(given, "coverage") for given in (rows, ROWS)]
     assert tables[0] == tables[1]

@@ -9,7 +9,7 @@ from nodecopy.experiments.tasks.coverage import STATISTICS
 Row = Mapping[str, str]
 Cells = dict[tuple[str, str, str, str, str], float]
 """Means by dataset, nodes, degree, method and score, in percent."""
-DEFAULTS = ("copying", "copying-directed")
+DEFAULTS = ("class-copying",)
 COVERAGE = (90.0, 98.0)
 SMOOTH = [name for name in STATISTICS if name not in ("max_degree", "found_modularity")]
 

@@ -84,7 +84,7 @@ def levels_table(rows: Sequence[Row]) -> str:
     scores = load("coverage-levels").task.scores  # type: ignore[attr-defined]
     lines = []
     for place, heading in name_networks(rows).items():
-        lines.append([heading, *(format_cell(cells, (*place, "copying"), name) for name in scores)])
+        lines.append([heading, *(format_cell(cells, (*place, "class-copying"), name) for name in scores)])
     return format_table(["network", *(STATISTICS[name] for name in scores)], lines)
 
 
