@@ -140,9 +140,7 @@ def results_table() -> str:
             continue
         best = max(others, key=others.__getitem__)
         title = next(method.title for method in load(job.experiment).methods if method.name == best)
-        lines.append(
-            [job.question, job.answer, f"{job.measure}: **{ours:.1f}**", f"{title}: {others[best]:.1f}"]
-        )
+        lines.append([job.question, job.answer, f"{job.measure}: {ours:.1f}", f"{title}: {others[best]:.1f}"])
     return format_table(["you ask", "you use", "measured, in percent", "best other method"], lines)
 
 
@@ -168,8 +166,8 @@ def _coverage() -> list[str]:
     ours = next(name for name in COPYING if name in percent)
     best = max(FITTED, key=percent.__getitem__)
     title = {method.name: method.title for method in load("coverage").methods}
-    what = f"intervals of statistics that cover in {COVERED[0]:.0f} to {COVERED[1]:.0f} %, {title[ours]}"
-    return [f"{what}: **{percent[ours]:.0f}**", f"{title[best]}: {percent[best]:.0f}"]
+    what = f"share of 95 % intervals whose measured coverage is {COVERED[0]:.0f} to {COVERED[1]:.0f} %"
+    return [f"{what}, {title[ours]}: {percent[ours]:.0f}", f"{title[best]}: {percent[best]:.0f}"]
 
 
 def few_labels_table(by: str, heading: str, value: str = "mean", **conditions: str) -> str:
