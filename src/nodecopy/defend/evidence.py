@@ -147,12 +147,6 @@ class EdgeReport:
         The log-odds that the pair is an edge of the graph rather than a random pair, by its features.
     credibility
         Probability that the edge is genuine, given all evidence.
-
-    Examples
-    --------
-    >>> from nodecopy.defend import EdgeReport
-    >>> EdgeReport("bob", "dog", log_odds=-2.0, credibility=0.1).reason
-    'its ends do not resemble those of other edges'
     """
 
     neighbour: Any
@@ -193,17 +187,6 @@ class NodeReport:
         Its edges, the least credible first.
     uses_edges
         Whether the edges counted: the features left the class uncertain.
-
-    Examples
-    --------
-    >>> from nodecopy import datasets
-    >>> from nodecopy.classify import GCN
-    >>> from nodecopy.defend import EvidenceDefence
-    >>> digits = datasets.load("digits").subgraph(range(300))
-    >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
-    >>> report = EvidenceDefence(GCN()).fit(digits, split.train, rng=0).explain([7])[0]
-    >>> report.corrected, len(report.edges)
-    (7, 1)
     """
 
     node: Any

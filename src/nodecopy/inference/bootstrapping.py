@@ -239,12 +239,6 @@ class Estimate(NamedTuple):
     """One statistic: numbers, or arrays with one number per node or edge.
 
     ``bias`` is the mean of the samples minus the observed value; only the method ``"percentile"`` adds it.
-
-    Examples
-    --------
-    >>> from nodecopy.inference import Estimate
-    >>> Estimate("density", 0.2, standard_error=0.01, bias=0.0, low=0.18, high=0.22).is_array
-    False
     """
 
     name: str
@@ -262,16 +256,7 @@ class Estimate(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class BootstrapResult(ResultTable[Estimate]):
-    """Estimates with confidence intervals; iterating yields one :class:`Estimate` per statistic.
-
-    Examples
-    --------
-    >>> from nodecopy import SameLabel, datasets
-    >>> from nodecopy.inference import bootstrap
-    >>> result = bootstrap(datasets.load("karate"), "transitivity", model=SameLabel(), n=50, rng=0)
-    >>> result.question
-    'How much would the statistic vary if the edges were resampled for the same nodes?'
-    """
+    """Estimates with confidence intervals; iterating yields one :class:`Estimate` per statistic."""
 
     heads = ("statistic", "observed", "standard error", "bias", "low", "high")
     estimates: tuple[Estimate, ...]
@@ -572,16 +557,7 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class GraphDifference(ResultTable[Difference]):
-    """Differences between two graphs; iterating yields one :class:`Difference` per statistic.
-
-    Examples
-    --------
-    >>> from nodecopy import SameLabel, datasets
-    >>> from nodecopy.inference import compare_graphs
-    >>> club = datasets.load("karate")
-    >>> compare_graphs(club, club, "density", model=SameLabel(), n=50, rng=0)["density"].is_clear
-    False
-    """
+    """Differences between two graphs; iterating yields one :class:`Difference` per statistic."""
 
     heads = ("statistic", "first", "second", "difference", "standard error", "low", "high")
     differences: tuple[Difference, ...]

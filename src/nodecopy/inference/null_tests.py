@@ -216,15 +216,7 @@ class SignificanceTest:
 
 @dataclass(frozen=True, repr=False)
 class SignificanceTests(ResultTable[SignificanceTest]):
-    """Tests against one null model; iterating yields one :class:`SignificanceTest` per statistic.
-
-    Examples
-    --------
-    >>> from nodecopy import datasets, inference
-    >>> results = inference.null_test(datasets.load("karate"), ["transitivity", "assortativity"], n=99, rng=0)
-    >>> [result.name for result in results]
-    ['transitivity', 'assortativity']
-    """
+    """Tests against one null model; iterating yields one :class:`SignificanceTest` per statistic."""
 
     heads = ("statistic", "observed", "mean of the null", "z", "p-value", "Monte Carlo error", "samples")
     tests: tuple[SignificanceTest, ...]

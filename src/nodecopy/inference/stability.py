@@ -116,16 +116,7 @@ def _number_communities(partition: Any, network: Any) -> Floats:
 
 @dataclass(frozen=True, repr=False)
 class CommunityStability(PrintedTable):
-    """How often pairs of nodes that share an observed community share one in the samples.
-
-    Examples
-    --------
-    >>> from nodecopy import SameLabel, datasets
-    >>> from nodecopy.inference import community_stability
-    >>> result = community_stability(datasets.load("karate"), model=SameLabel(), n=20, rng=0)
-    >>> bool((result.together > result.all_pairs).all())
-    True
-    """
+    """How often pairs of nodes that share an observed community share one in the samples."""
 
     heads = ("community", "nodes", "pairs that stay together")
 

@@ -55,14 +55,6 @@ class Links(PrintedTable):
         the edge is real given its confidence.
     positions
         The positions of the nodes, ``[n, 2]``.
-
-    Examples
-    --------
-    >>> from nodecopy import datasets
-    >>> from nodecopy.links import LinkPredictor
-    >>> links = LinkPredictor().fit(datasets.load("karate"), rng=0).missing(3)
-    >>> sorted((first, second) for first, second, probability in links if probability > 0.5)
-    [(1, 17), (5, 6), (7, 11)]
     """
 
     heads = ("source", "target", "probability")
@@ -108,15 +100,6 @@ class LinkExplanation(PrintedTable):
     donors
         Which donors of either end are linked to the other, the most probable first: the end, its donor, and
         the probability that it has this donor.
-
-    Examples
-    --------
-    >>> from nodecopy import datasets
-    >>> from nodecopy.links import LinkPredictor
-    >>> model = LinkPredictor().fit(datasets.load("karate"), rng=0)
-    >>> explanation = model.explain([1, 2])
-    >>> explanation.is_edge, len(explanation.reasons)
-    (True, 7)
     """
 
     heads = ("signal", "value", "contribution")

@@ -74,17 +74,6 @@ class Explanation(PrintedTable):
         ``remainder``, all of them add up to the score.
     remainder
         The part without donors: rounding, and in the sparse form the entries that were left out.
-
-    Examples
-    --------
-    >>> from nodecopy import Interactions
-    >>> from nodecopy.recommend import EASE
-    >>> log = Interactions.from_table(["ann", "ann", "bob", "bob"], ["tea", "jam", "tea", "bread"])
-    >>> explanation = EASE(1.0).fit(log).explain("ann", "bread")
-    >>> explanation.items.to_list("item")[0]
-    {'item': 'tea', 'contribution': 0.4}
-    >>> explanation.donors.ids.tolist()
-    ['bob']
     """
 
     heads = ("item of the history", "contribution")
