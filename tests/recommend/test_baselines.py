@@ -229,6 +229,6 @@ def test_wrong_parameters(recommender: Any, message: str) -> None:
 
 
 def test_the_uniform_control_is_for_small_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nodecopy.recommend.copy_ease.MAX_UNIFORM", 30)
+    monkeypatch.setattr("nodecopy.recommend.ease.MAX_UNIFORM", 30)
     with pytest.raises(InputError, match=r"donors 'uniform' is possible for at most 30 users .* got 60"):
         CopyEASE(user_donors="uniform").fit(tastes())

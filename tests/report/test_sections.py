@@ -15,13 +15,16 @@ from nodecopy.defend import CopyingDefence
 from nodecopy.links import LinkPredictor
 from nodecopy.metrics.ranking import Evaluation
 from nodecopy.recommend import CopyEASE
-from nodecopy.recommend.copy_ease import default_donors, donor_matrix
-from nodecopy.report import attacked_node, headlines, sections
-from nodecopy.report.attacked_node import MAX_ATTACKED, MAX_DEGREE, PREFERRED_DEGREE, attack_and_correct
+from nodecopy.recommend.ease import default_donors, donor_matrix
+from nodecopy.report import headlines, sections
 from nodecopy.report.sections import (
+    MAX_ATTACKED,
+    MAX_DEGREE,
     MIN_CURVE_NODES,
+    PREFERRED_DEGREE,
     HeldOutPredictions,
     accuracy_interval,
+    attack_and_correct,
     join_trials,
     recommendations_section,
     summarise_evaluation,
@@ -274,8 +277,8 @@ def test_the_closest_node_is_shown(digits: Any, split: Any, monkeypatch: pytest.
         calls.append((node, float(defence.undefended_proba()[node, digits.labels[node]])))
         return graph, defence
 
-    monkeypatch.setattr(attacked_node, "MAX_ATTACKED", 4)
-    monkeypatch.setattr(attacked_node, "_attack", harmless)
+    monkeypatch.setattr(sections, "MAX_ATTACKED", 4)
+    monkeypatch.setattr(sections, "_attack", harmless)
     repair = attack_and_correct(digits, split.train, split.test, rng=0)
     clean: Any = GCN().fit(digits, split.train, rng=0).predict_proba()
     losses = {node: clean[node, digits.labels[node]] - after for node, after in calls}

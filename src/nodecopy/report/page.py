@@ -17,13 +17,14 @@ from string import Template
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 import nodecopy
 from nodecopy._core.arrays import IntArray, Ints
 from nodecopy._core.files import PathLike, atomic_write
 from nodecopy._core.messages import join_lines, warn_about_data
-from nodecopy._core.random import Rng
+from nodecopy._core.random import Rng, generator
 from nodecopy.copying import NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph
@@ -41,6 +42,8 @@ from nodecopy.report.headlines import (
 Section = dict[str, Any]
 
 MAX_NODES, MAX_EDGES = 3000, 15_000  # drawn of the observed graph. Samples have up to twice as many edges
+RESTART_PROBABILITY = 0.15  # as in Leskovec and Faloutsos (2006), "Sampling from large graphs"
+MAX_STEPS_WITHOUT_NEW_NODE = 100
 MAP_SIZE = 10_000  # positions of nodes are integers from 0 to this
 OBSERVED, FROM_SOURCE, FROM_TARGET = 1, 2, 4  # flags of a sampled edge; the others: whose donor has it
 NUMBERS = ("mean", "std", "published", "published_std")
@@ -119,7 +122,6 @@ def graphs_section(
     if any(sample.graph.n_nodes != observed.n_nodes for sample in samples.values()):
         raise InputError("samples", f"must have the {observed.n_nodes} nodes of the observed graph.")
     from nodecopy._core.layout import compute_layout  # here, since it imports numba
-    from nodecopy.report.layout import choose_nodes
 
     nodes = choose_nodes(observed, max_nodes=MAX_NODES, max_edges=MAX_EDGES, rng=rng)
     part = observed.subgraph(nodes)
@@ -146,6 +148,38 @@ def graphs_section(
         "colours": colours,
         "graphs": [first, *(_sample_data(name, sample, observed, nodes) for name, sample in samples.items())],
     }
+
+
+def choose_nodes(graph: Graph, *, max_nodes: int, max_edges: int, rng: Rng = 0) -> IntArray:
+    """Return the nodes to draw, ascending: the first ones of a random walk with restarts."""
+    if graph.n_nodes <= max_nodes and graph.n_edges <= max_edges:
+        return np.arange(graph.n_nodes)
+    visited = _walk(graph.undirected(), min(max_nodes, graph.n_nodes), generator(rng))
+    part = graph.subgraph(visited)
+    # An edge is drawn as soon as the later of its ends is.
+    later = np.maximum(part.rows.row_numbers, part.rows.indices)
+    n_edges = np.cumsum(np.bincount(later, minlength=len(visited))) // (1 if graph.directed else 2)
+    return np.sort(visited[: max(1, int(np.searchsorted(n_edges, max_edges, side="right")))])
+
+
+def _walk(graph: Graph, n_visited: int, rng: Generator) -> IntArray:
+    indptr, indices = graph.rows.indptr, graph.rows.indices
+    visited: dict[int, None] = {}
+    unvisited = (node for node in rng.permutation(graph.n_nodes).tolist() if node not in visited)
+    start = node = next(unvisited)
+    n_steps = 0
+    while True:
+        n_steps = n_steps + 1 if node in visited else 0
+        visited[node] = None
+        if len(visited) == n_visited:
+            return np.array(list(visited), np.int64)
+        low, high = int(indptr[node]), int(indptr[node + 1])
+        if n_steps > MAX_STEPS_WITHOUT_NEW_NODE or (node == start and low == high):
+            start = node = next(unvisited)
+        elif low == high or rng.random() < RESTART_PROBABILITY:
+            node = start
+        else:
+            node = int(indices[rng.integers(low, high)])
 
 
 def _class_colours(name: str, values: Any, nodes: IntArray) -> dict[str, Any]:
