@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nodecopy.links.additive import AdditiveModel
+from nodecopy.links.signals import AdditiveModel
 
 
 def fit(x: np.ndarray, y: np.ndarray, log: list[bool], offset: float | np.ndarray = 0.0) -> AdditiveModel:

@@ -17,7 +17,7 @@ from nodecopy._core.random import Rng
 from nodecopy.copying import NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.generators import BlockConfigurationModel, ConfigurationModel, ErdosRenyi
-from nodecopy.generators.structure import Structure, join_sides
+from nodecopy.generators.classical import Structure, join_sides
 from nodecopy.graph import Graph
 from nodecopy.inference.bootstrapping import SIZE_OF_PLOT
 from nodecopy.inference.donors import ClassCopying

@@ -15,11 +15,10 @@ from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import PrintedTable, warn_about_data
 from nodecopy._core.random import Rng
 from nodecopy.errors import InputError
-from nodecopy.inference.communities import spectral_communities
 from nodecopy.inference.diagnosis import Diagnostic, diagnose
 from nodecopy.inference.donors import ClassCopying, DegreeClasses
 from nodecopy.inference.resampling import collect_values, start_sampling
-from nodecopy.inference.statistics import Floats, prepare_measure
+from nodecopy.inference.statistics import Floats, prepare_measure, spectral_communities
 from nodecopy.io import GraphLike
 
 

@@ -31,8 +31,14 @@ from nodecopy.errors import InputError, NotFittedError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
 from nodecopy.io import GraphLike, convert_data
-from nodecopy.links.additive import AdditiveModel
-from nodecopy.links.signals import LinkSignals, NodeFacts, ObservedLinks, name_signals, split_by_size
+from nodecopy.links.signals import (
+    AdditiveModel,
+    LinkSignals,
+    NodeFacts,
+    ObservedLinks,
+    name_signals,
+    split_by_size,
+)
 
 FOLDED_EDGES, MIN_FOLDS, MAX_FOLDS = 10**6, 3, 10  # edges whose signals are computed from others, and folds
 MAX_TAUGHT = 50_000  # edges, random pairs and near pairs that the classifier is taught with, of each
