@@ -31,7 +31,6 @@ N_ROUNDS = 50  # of the EM algorithm
 MAX_TERMS = 2**23  # about the largest number of values that are computed at once
 MAX_LOG_ODDS = 10.0
 MIN_CREDIBILITY = 0.5  # edges with a lower probability of being genuine are distrusted
-N_FOLDS = 10
 TIE_WEIGHT = 1e-3  # weight of the loss if edges always counted, which orders flips of edges that do not
 MIN_PROBABILITY = 1e-3  # of a class in a prediction, so that no single prediction excludes a class
 
@@ -222,7 +221,7 @@ class EvidenceCorrection(Correction):
 
     @cached_property
     def from_features(self) -> Floats:
-        return sharpen(distil(self.state, N_FOLDS), self.state.probabilities)
+        return sharpen(distil(self.state), self.state.probabilities)
 
     @cached_property
     def predictions(self) -> Floats:
