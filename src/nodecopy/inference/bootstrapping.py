@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy._core.axes import create_axes
-from nodecopy._core.checks import check_choice, check_integer, check_real, show
+from nodecopy._core.checks import check_choice, check_integer, check_real, create_axes, show
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import (
     ResultTable,

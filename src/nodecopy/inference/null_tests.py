@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy._core.axes import create_axes
-from nodecopy._core.checks import check_choice, check_integer
+from nodecopy._core.checks import check_choice, check_integer, create_axes
 from nodecopy._core.imports import from_name, import_optional
 from nodecopy._core.messages import ResultTable, warn_about_data
 from nodecopy._core.random import Rng

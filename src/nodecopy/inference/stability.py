@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy._core.axes import create_axes
-from nodecopy._core.checks import check_integer, show
+from nodecopy._core.checks import check_integer, create_axes, show
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import PrintedTable, warn_about_data
 from nodecopy._core.random import Rng

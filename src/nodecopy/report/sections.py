@@ -27,7 +27,8 @@ from nodecopy.metrics.classification import (
 )
 from nodecopy.metrics.ranking import Evaluation
 from nodecopy.recommend.base import Contributions
-from nodecopy.report.headlines import (
+from nodecopy.report.page import (
+    Section,
     attack_headline,
     classification_headline,
     links_headline,
@@ -36,7 +37,6 @@ from nodecopy.report.headlines import (
     round_number,
     to_texts,
 )
-from nodecopy.report.page import Section
 
 if TYPE_CHECKING:
     from nodecopy.defend import NodeReport
