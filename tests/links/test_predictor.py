@@ -134,7 +134,7 @@ def test_self_loops_and_weights_survive_denoising() -> None:
     weighted = graph.adjacency.toarray() * np.random.default_rng(0).integers(1, 5, (40, 40))
     weighted[3, 3] = 7.0
     graph = Graph(weighted, directed=True)
-    model = LinkPredictor(n_folds=3).fit(graph, rng=0)
+    model = LinkPredictor().fit(graph, rng=0)
     changed = model.denoise(remove=4, add=2)
     assert changed.adjacency[3, 3] == 7.0
     assert changed.n_edges == graph.n_edges - 2
@@ -144,7 +144,7 @@ def test_self_loops_and_weights_survive_denoising() -> None:
 
 def test_interactions_are_pairs_of_users_and_items() -> None:
     library = datasets.load("library")
-    model = LinkPredictor(n_folds=3).fit(library, rng=0)
+    model = LinkPredictor().fit(library, rng=0)
     links = model.missing(20)
     dense = library.matrix.toarray()
     assert (dense[tuple(links.positions.T)] == 0).all()
@@ -186,7 +186,7 @@ def test_without_donors_nothing_is_copied() -> None:
 def test_a_saved_predictor_gives_the_same_answers(tmp_path: Path) -> None:
     confidence = np.linspace(0.2, 1.0, 78)
     for graph, given in ((KARATE, confidence), (datasets.load("library"), None)):
-        model = LinkPredictor(n_folds=3).fit(graph, edge_confidence=given, rng=0)
+        model = LinkPredictor().fit(graph, edge_confidence=given, rng=0)
         pair = model.missing(1).pairs()[0]
         model.save(tmp_path / "links.npz")
         loaded = nodecopy.load(tmp_path / "links.npz")
@@ -211,7 +211,7 @@ def judge(graph: Any, **settings: Any) -> float:
 
 
 def club() -> LinkPredictor:
-    return LinkPredictor(n_folds=2).fit(KARATE, rng=0)
+    return LinkPredictor().fit(KARATE, rng=0)
 
 
 LACKS_PAIRS = np.ones((6, 6)) - np.eye(6) - np.eye(6)[:, ::-1]
@@ -241,7 +241,7 @@ INPUT: dict[str, tuple[Any, str]] = {  # what is done, and a part of the error; 
     "two pairs to explain": (lambda: club().explain([[1, 2], [2, 3]]), "single pair"),
     "more than all edges": (lambda: club().denoise(remove=79), "remove of denoise"),
     "no links": (lambda: club().missing(0), "k of missing"),
-    "one fold": (lambda: LinkPredictor(n_folds=1).fit(KARATE), "n_folds of LinkPredictor"),
+    "fewer than no donors": (lambda: LinkPredictor(-1).fit(KARATE), "n_donors of LinkPredictor"),
     "confidence as counts": (lambda: judge(KARATE, edge_confidence=[0.8] * 78, n_looks=9), "counts of looks"),
     "counts as confidence": (lambda: judge(KARATE, edge_confidence=np.full(78, 3)), r"looks \(n_looks=3\)"),
     "confidence above looks": (lambda: judge(KARATE, edge_confidence=[4] * 78, n_looks=3), "between 0 and 3"),
@@ -261,7 +261,7 @@ def test_odd_input_has_a_clear_answer(task: Any, fragment: str) -> None:
 def test_a_large_search_finds_what_a_full_one_finds() -> None:
     """Approximate donors and a limited number of candidates lose little of the best links."""
     graph = DegreeCorrectedSBM().fit(planted(300), rng=0).sample(rng=1)
-    model = LinkPredictor(n_folds=2).fit(graph, rng=0)
+    model = LinkPredictor().fit(graph, rng=0)
     absent = np.argwhere(np.triu(graph.adjacency.toarray() == 0, 1))
     best = np.sort(model.score(absent))[::-1][:50]
     assert model.missing(50).probabilities.mean() > 0.95 * best.mean()
