@@ -97,8 +97,7 @@ def test_own_prediction_of_a_node_changes_nothing_at_it() -> None:
 
 
 def test_folds_and_training_nodes() -> None:
-    masks = [is_held_out for _, is_held_out in split_folds(TRAIN, 64)]
-    assert np.sum(masks, axis=0).tolist() == [1] * 64
+    assert np.sum([mask for _, mask in split_folds(TRAIN, 64)], axis=0).tolist() == [1] * 64
     graph = remove_edges_of(planted_graph(), np.array([5, 8]))
     assert {5, 8}.isdisjoint(find_training_nodes(graph).tolist())
     bare = graph.replace(adjacency=sparse.csr_array(graph.adjacency.shape))

@@ -189,11 +189,10 @@ class FixedScores(Recommender):
 def test_results_of_score_rows_are_checked(scores: Any, message: str) -> None:
     log = tastes()
     fitted = FixedScores(scores).fit(log)
-    histories = [log.item_ids[:2], log.item_ids[3:5]]
     with pytest.raises(InputError, match="score_rows of FixedScores .*" + message):
         fitted.recommend(log.user_ids[:2], 1)
     with pytest.raises(InputError, match="score_rows of FixedScores .*" + message):
-        fitted.recommend_new(histories)
+        fitted.recommend_new([log.item_ids[:2], log.item_ids[3:5]])
 
 
 def test_sparse_scores_count_as_dense_ones() -> None:
