@@ -95,7 +95,7 @@ def build_models(graph: Graph, log: Interactions) -> dict[str, Any]:
     models += [model.fit(log, rng=0) for model in (*_recommenders(), cold)]
     models += [model.fit(graph, rng=0) for model in _graph_models()]
     models.append(ClassCopying("labels").fit(graph.replace(directed=True)))
-    models.append(LinkPredictor(n_donors=3, n_folds=2).fit(graph, rng=0))
+    models.append(LinkPredictor(n_donors=3).fit(graph, rng=0))
     models.append(FeatureEncoder().fit({"age": [31, 45, None], "city": ["Oslo", "Rome", "Oslo"]}))
     named = {f"{type(model).__name__}.npz": model for model in models}
     named["sparse-CopyEASE.npz"] = recommend.CopyEASE(n_neighbours=3).fit(log)

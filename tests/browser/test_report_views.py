@@ -17,9 +17,8 @@ from benchmarks import bench_report
 from nodecopy import Graph, compare
 from nodecopy.report import page as page_sections
 from nodecopy.report import page as pages
-from nodecopy.report.attacked_node import Stage, attack_section
 from nodecopy.report.page import result_tables_section
-from nodecopy.report.sections import HeldOutPredictions, classification_section
+from nodecopy.report.sections import HeldOutPredictions, Stage, attack_section, classification_section
 from tests.browser.chromium import READY, Watched, axe_source, opened
 from tests.report import examples
 

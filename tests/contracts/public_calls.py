@@ -73,7 +73,7 @@ METHODS = _words("""
     fit sample sample_many draw_donors copy log_probability monte_carlo_adjacency edge_probabilities
     predict predict_proba uncertainty score calibrate table to_pandas fit_trials
     undefended undefended_proba certify nearest_donors score_suspicion from_classifier attack
-    recommend recommend_new score_new similar_items similar_users explain evaluate partial_fit tune
+    recommend recommend_new similar_items similar_users explain evaluate partial_fit tune
     from_edges from_table replace subgraph positions with_label_names at_least select union difference
     missing doubtful denoise
     neighbours has_edge flip flip_feature save write transform apply

@@ -131,18 +131,20 @@ class RecommenderContract:
     def test_a_user_without_history_is_scored_by_popularity(self, fitted: Recommender, split: Any) -> None:
         counts = np.bincount(split.train.rows.indices, minlength=N_ITEMS)
         assert fitted.score(split.train.user_ids[[LONER]])[0].tolist() == counts.tolist()
-        assert fitted.score_new([[]])[0].tolist() == counts.tolist()
-        items, _ = fitted.recommend_new([[]], 1)
+        items, scores = fitted.recommend_new([[]], N_ITEMS)
+        assert scores[0].tolist() == sorted(counts.tolist(), reverse=True)
         assert items[0, 0] == split.train.item_ids[counts.argmax()]
 
     def test_users_outside_training(self, fitted: Recommender, split: Any) -> None:
         train = split.train
         history = train.item_ids[train.matrix[[4]].indices]
         if not self.scores_new_users:
-            with pytest.raises(InputError, match="score_new needs a model that scores any list of items"):
-                fitted.score_new([history])
+            with pytest.raises(InputError, match="recommend_new needs a model that scores any list of items"):
+                fitted.recommend_new([history])
             return
-        scores = fitted.score_new([history, np.repeat(history, 2)])
+        scores = fitted.score_histories(
+            best_items.history_rows([history, np.repeat(history, 2)], train.item_ids)
+        )
         assert np.array_equal(scores[0], scores[1])
         np.testing.assert_allclose(scores[0], fitted.score(train.user_ids[[4]])[0], rtol=0.02, atol=0.02)
         items, _ = fitted.recommend_new([history], 4)
@@ -299,7 +301,6 @@ class RecommenderContract:
         for ask in (
             recommender.score,
             recommender.recommend,
-            lambda: recommender.score_new([[]]),
             lambda: recommender.recommend_new([[]]),
             lambda: recommender.recommend(items=["item 1"]),
             lambda: recommender.similar_items(["item 1"]),

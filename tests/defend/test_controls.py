@@ -15,11 +15,11 @@ from nodecopy.classify import GCN, MLP, Classifier, Trial
 from nodecopy.defend import GCNSVD, Defence, DistilledFeatures, DonorAverage, GCNJaccard, WithoutEdges
 from nodecopy.defend.controls import (
     INVERSE_PENALTY,
-    assign_folds,
     find_training_nodes,
     fit_softmax,
     jaccard_similarities,
     sharpen,
+    split_folds,
 )
 from nodecopy.defend.edges import remove_edges_of
 from nodecopy.errors import InputError
@@ -97,7 +97,7 @@ def test_own_prediction_of_a_node_changes_nothing_at_it() -> None:
 
 
 def test_folds_and_training_nodes() -> None:
-    assert np.bincount(assign_folds(60, 7)).tolist() == [9, 9, 9, 9, 8, 8, 8]
+    assert np.sum([mask for _, mask in split_folds(TRAIN, 64)], axis=0).tolist() == [1] * 64
     graph = remove_edges_of(planted_graph(), np.array([5, 8]))
     assert {5, 8}.isdisjoint(find_training_nodes(graph).tolist())
     bare = graph.replace(adjacency=sparse.csr_array(graph.adjacency.shape))
@@ -158,7 +158,7 @@ def test_approximation_of_the_full_rank_equals_a_gcn() -> None:
 @pytest.mark.parametrize(
     ("defence", "message"),
     [
-        (DistilledFeatures(n_folds=1), "n_folds of DistilledFeatures must be an integer of at least 2"),
+        (DistilledFeatures(model="svm"), "model of DistilledFeatures must be one of 'logistic', 'mlp'"),
         (GCNJaccard(1.5), "threshold of GCNJaccard must be a number between 0 and 1"),
         (GCNSVD(classifier=MLP()), "classifier of GCNSVD must be a GCN"),
     ],

@@ -18,7 +18,7 @@ from nodecopy.generators import (
     ConfigurationModel,
     ErdosRenyi,
 )
-from nodecopy.generators.structure import detect_sides, join_sides
+from nodecopy.generators.classical import detect_sides, join_sides
 from nodecopy.inference import spectral_communities
 from nodecopy.inference.null_tests import NULL_MODELS
 from nodecopy.inference.resampling import SAMPLES_SEED

@@ -14,10 +14,11 @@ from nodecopy.errors import DataWarning, InputError
 from nodecopy.generators import ErdosRenyi
 from nodecopy.inference import DegreeClasses, community_stability, spectral_communities
 from nodecopy.inference import statistics as module
-from nodecopy.inference.communities import MAX_DENSE_NODES, count_communities
 from nodecopy.inference.statistics import (
     EXTRA,
+    MAX_DENSE_NODES,
     compute_modularity,
+    count_communities,
     degree_variance,
     density,
     largest_eigenvalue,

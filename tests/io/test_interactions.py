@@ -18,7 +18,7 @@ from scipy import sparse
 from nodecopy import Interactions
 from nodecopy.errors import InputError
 from nodecopy.io import read_interactions, write_interactions
-from nodecopy.io.interactions import holds_item_lists
+from nodecopy.io.graphs import holds_item_lists
 
 pytestmark = pytest.mark.filterwarnings("ignore:ids .* differ:nodecopy.errors.DataWarning")
 

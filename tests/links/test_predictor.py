@@ -16,6 +16,7 @@ from nodecopy import Graph, Interactions, datasets
 from nodecopy.errors import InputError, NotFittedError
 from nodecopy.generators import DegreeCorrectedSBM
 from nodecopy.links import LinkPredictor
+from nodecopy.links.signals import AdditiveModel
 from nodecopy.metrics.classification import area_under_roc
 
 KARATE = datasets.load("karate")
@@ -134,7 +135,7 @@ def test_self_loops_and_weights_survive_denoising() -> None:
     weighted = graph.adjacency.toarray() * np.random.default_rng(0).integers(1, 5, (40, 40))
     weighted[3, 3] = 7.0
     graph = Graph(weighted, directed=True)
-    model = LinkPredictor(n_folds=3).fit(graph, rng=0)
+    model = LinkPredictor().fit(graph, rng=0)
     changed = model.denoise(remove=4, add=2)
     assert changed.adjacency[3, 3] == 7.0
     assert changed.n_edges == graph.n_edges - 2
@@ -144,7 +145,7 @@ def test_self_loops_and_weights_survive_denoising() -> None:
 
 def test_interactions_are_pairs_of_users_and_items() -> None:
     library = datasets.load("library")
-    model = LinkPredictor(n_folds=3).fit(library, rng=0)
+    model = LinkPredictor().fit(library, rng=0)
     links = model.missing(20)
     dense = library.matrix.toarray()
     assert (dense[tuple(links.positions.T)] == 0).all()
@@ -186,7 +187,7 @@ def test_without_donors_nothing_is_copied() -> None:
 def test_a_saved_predictor_gives_the_same_answers(tmp_path: Path) -> None:
     confidence = np.linspace(0.2, 1.0, 78)
     for graph, given in ((KARATE, confidence), (datasets.load("library"), None)):
-        model = LinkPredictor(n_folds=3).fit(graph, edge_confidence=given, rng=0)
+        model = LinkPredictor().fit(graph, edge_confidence=given, rng=0)
         pair = model.missing(1).pairs()[0]
         model.save(tmp_path / "links.npz")
         loaded = nodecopy.load(tmp_path / "links.npz")
@@ -211,7 +212,7 @@ def judge(graph: Any, **settings: Any) -> float:
 
 
 def club() -> LinkPredictor:
-    return LinkPredictor(n_folds=2).fit(KARATE, rng=0)
+    return LinkPredictor().fit(KARATE, rng=0)
 
 
 LACKS_PAIRS = np.ones((6, 6)) - np.eye(6) - np.eye(6)[:, ::-1]
@@ -241,7 +242,7 @@ INPUT: dict[str, tuple[Any, str]] = {  # what is done, and a part of the error; 
     "two pairs to explain": (lambda: club().explain([[1, 2], [2, 3]]), "single pair"),
     "more than all edges": (lambda: club().denoise(remove=79), "remove of denoise"),
     "no links": (lambda: club().missing(0), "k of missing"),
-    "one fold": (lambda: LinkPredictor(n_folds=1).fit(KARATE), "n_folds of LinkPredictor"),
+    "fewer than no donors": (lambda: LinkPredictor(-1).fit(KARATE), "n_donors of LinkPredictor"),
     "confidence as counts": (lambda: judge(KARATE, edge_confidence=[0.8] * 78, n_looks=9), "counts of looks"),
     "counts as confidence": (lambda: judge(KARATE, edge_confidence=np.full(78, 3)), r"looks \(n_looks=3\)"),
     "confidence above looks": (lambda: judge(KARATE, edge_confidence=[4] * 78, n_looks=3), "between 0 and 3"),
@@ -261,7 +262,52 @@ def test_odd_input_has_a_clear_answer(task: Any, fragment: str) -> None:
 def test_a_large_search_finds_what_a_full_one_finds() -> None:
     """Approximate donors and a limited number of candidates lose little of the best links."""
     graph = DegreeCorrectedSBM().fit(planted(300), rng=0).sample(rng=1)
-    model = LinkPredictor(n_folds=2).fit(graph, rng=0)
+    model = LinkPredictor().fit(graph, rng=0)
     absent = np.argwhere(np.triu(graph.adjacency.toarray() == 0, 1))
     best = np.sort(model.score(absent))[::-1][:50]
     assert model.missing(50).probabilities.mean() > 0.95 * best.mean()
+
+
+def learn(x: np.ndarray, y: np.ndarray, log: list[bool], offset: float | np.ndarray = 0.0) -> AdditiveModel:
+    full = np.full(len(x), offset) if np.ndim(offset) == 0 else np.asarray(offset)
+    return AdditiveModel.fit(x, y, is_logarithmic=log, offset=full, weights=np.ones(len(x)))
+
+
+def test_a_function_that_is_not_monotonic_is_learnt() -> None:
+    draws = np.random.default_rng(0)
+    x = draws.uniform(-2, 2, (20_000, 1))
+    truth = 3 * np.abs(x[:, 0]) - 3
+    y = draws.random(len(x)) < 1 / (1 + np.exp(-truth))
+    model = learn(x, y, [False])
+    assert np.abs(model.log_odds(x) - truth).mean() < 0.25
+
+
+def test_an_offset_undoes_the_sampling_of_pairs() -> None:
+    draws = np.random.default_rng(1)
+    x = draws.normal(size=(200_000, 1))
+    y = draws.random(len(x)) < 1 / (1 + np.exp(-(2 * x[:, 0] - 4)))
+    # One in ten pairs without an edge is kept where x > 0, one in fifty elsewhere.
+    kept = np.where(x[:, 0] > 0, 0.1, 0.02)
+    chosen = y | (draws.random(len(x)) < kept)
+    offset = -np.log(kept[chosen])
+    model = learn(x[chosen], y[chosen], [False], offset)
+    middle = np.abs(x[:, 0]) < 1.5
+    assert np.abs(model.log_odds(x[middle]) - (2 * x[middle, 0] - 4)).mean() < 0.2
+
+
+def test_contributions_are_centred_and_constant_outside() -> None:
+    draws = np.random.default_rng(2)
+    x = draws.exponential(size=(2000, 2))
+    y = draws.random(len(x)) < x[:, 0] / (1 + x[:, 0])
+    model = learn(x, y, [True, False])
+    assert np.allclose(model.contributions(x[~y]).mean(axis=0), 0)
+    far = np.array([[x[:, 0].max(), 1.0], [1e6, 1.0]])
+    assert model.log_odds(far)[0] == pytest.approx(model.log_odds(far)[1])
+    assert np.allclose(model.log_odds(x), model.intercept + model.contributions(x).sum(axis=1))
+
+
+def test_constant_signals_contribute_nothing() -> None:
+    x = np.column_stack([np.zeros(100), np.ones(100)])
+    model = learn(x, np.arange(100) < 20, [True, False])
+    assert np.allclose(model.contributions(x), 0)
+    assert model.log_odds(x)[0] == pytest.approx(np.log(20 / 80), abs=0.1)

@@ -25,7 +25,7 @@ from nodecopy.recommend.algebra import (
     solve_constrained,
     to_numpy,
 )
-from nodecopy.recommend.copy_ease import default_donors, donor_matrix
+from nodecopy.recommend.ease import default_donors, donor_matrix
 from tests.contracts.recommenders import tastes
 
 SHARES = [(0.3, 0.5), (0.4, 0.4), (0.0, 0.6), (0.7, 0.0), (0.5, 0.5), (0.0, 0.0)]

@@ -17,7 +17,7 @@ from scipy import sparse
 from nodecopy import Jaccard, load
 from nodecopy.errors import InputError
 from nodecopy.recommend import BPRMF, EASE, IALS, ColdItems, CopyEASE, ItemKNN, WeightedHybrid, baselines
-from nodecopy.recommend.base import find_ids
+from nodecopy.recommend.base import find_ids, history_rows
 from tests.contracts.recommenders import RecommenderContract, tastes
 from tests.strategies import matrices
 
@@ -193,7 +193,7 @@ def test_factors_of_new_users_minimise_the_weighted_loss() -> None:
     target[history], weights[history] = 1.0, 5.0
     left = np.vstack([np.sqrt(weights)[:, None] * Y, np.sqrt(2.0) * np.eye(4)])
     factors = np.linalg.lstsq(left, np.concatenate([np.sqrt(weights) * target, np.zeros(4)]), rcond=None)[0]
-    scores = fitted.score_new([log.item_ids[history]])[0]
+    scores = fitted.score_histories(history_rows([log.item_ids[history]], log.item_ids))[0]
     np.testing.assert_allclose(scores, Y @ factors, rtol=1e-4, atol=1e-5)
 
 
@@ -201,12 +201,12 @@ def test_factors_of_new_users_minimise_the_weighted_loss() -> None:
 def test_changed_parameters_take_effect_at_the_next_fit(tmp_path: Path) -> None:
     log = tastes()
     model = IALS(4, 2.0, 5.0).fit(log, rng=0)
-    history = [log.item_ids[[1, 7, 12]]]
-    before = model.score_new(history)
+    history = history_rows([log.item_ids[[1, 7, 12]]], log.item_ids)
+    before = model.score_histories(history)
     model.set_params(regularisation=1e6, confidence=100.0)
-    assert np.array_equal(model.score_new(history), before)
+    assert np.array_equal(model.score_histories(history), before)
     model.save(tmp_path / "model.npz")
-    assert np.array_equal(load(tmp_path / "model.npz").score_new(history), before)
+    assert np.array_equal(load(tmp_path / "model.npz").score_histories(history), before)
 
 
 @pytest.mark.parametrize(
@@ -229,6 +229,6 @@ def test_wrong_parameters(recommender: Any, message: str) -> None:
 
 
 def test_the_uniform_control_is_for_small_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nodecopy.recommend.copy_ease.MAX_UNIFORM", 30)
+    monkeypatch.setattr("nodecopy.recommend.ease.MAX_UNIFORM", 30)
     with pytest.raises(InputError, match=r"donors 'uniform' is possible for at most 30 users .* got 60"):
         CopyEASE(user_donors="uniform").fit(tastes())

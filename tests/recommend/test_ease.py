@@ -21,8 +21,7 @@ from nodecopy.errors import DataWarning, InputError
 from nodecopy.recommend import EASE, CopyEASE, ItemKNN, algebra, ease, sparse_ridge
 from nodecopy.recommend.algebra import copied_moments
 from nodecopy.recommend.base import append_interactions
-from nodecopy.recommend.copy_ease import default_donors, donor_matrix
-from nodecopy.recommend.ease import DonorSystem
+from nodecopy.recommend.ease import DonorSystem, default_donors, donor_matrix
 from nodecopy.recommend.sparse_ridge import (
     largest_products,
     largest_sums,

@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 from nodecopy import Graph, Interactions, NodeCopying, SameLabel, compare
 from nodecopy.links import LinkPredictor
 from nodecopy.recommend import CopyEASE
-from nodecopy.recommend.copy_ease import default_donors, donor_matrix
+from nodecopy.recommend.ease import default_donors, donor_matrix
 from nodecopy.report import page as page_sections
-from nodecopy.report.attacked_node import AttackedNode, Stage, attack_section
 from nodecopy.report.page import CopiedSample, Section, copied_samples, result_tables_section
 from nodecopy.report.sections import (
+    AttackedNode,
     HeldOutPredictions,
+    Stage,
+    attack_section,
     classification_section,
     links_section,
     recommendations_section,

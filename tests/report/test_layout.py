@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from benchmarks.synthetic_graphs import power_law_graph
 from nodecopy import Graph
 from nodecopy._core.layout import _repel, compute_layout
-from nodecopy.report.layout import choose_nodes
+from nodecopy.report.page import choose_nodes
 
 
 def two_cliques(size: int) -> Graph:

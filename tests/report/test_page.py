@@ -23,7 +23,6 @@ from nodecopy.errors import DataWarning, InputError
 from nodecopy.inference import BootstrapResult, Estimate
 from nodecopy.inference.diagnosis import Diagnostic
 from nodecopy.report import page
-from nodecopy.report.attacked_node import attack_section
 from nodecopy.report.page import (
     DATASETS,
     FROM_SOURCE,
@@ -32,6 +31,7 @@ from nodecopy.report.page import (
     CopiedSample,
     result_tables_section,
 )
+from nodecopy.report.sections import attack_section
 from tests.report import examples
 
 D3 = "d1c22a6cd599ffcf470051630cc701b70edf50a3f3bbdab166a107dad02c020d"

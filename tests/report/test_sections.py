@@ -15,13 +15,16 @@ from nodecopy.defend import CopyingDefence
 from nodecopy.links import LinkPredictor
 from nodecopy.metrics.ranking import Evaluation
 from nodecopy.recommend import CopyEASE
-from nodecopy.recommend.copy_ease import default_donors, donor_matrix
-from nodecopy.report import attacked_node, headlines, sections
-from nodecopy.report.attacked_node import MAX_ATTACKED, MAX_DEGREE, PREFERRED_DEGREE, attack_and_correct
+from nodecopy.recommend.ease import default_donors, donor_matrix
+from nodecopy.report import page, sections
 from nodecopy.report.sections import (
+    MAX_ATTACKED,
+    MAX_DEGREE,
     MIN_CURVE_NODES,
+    PREFERRED_DEGREE,
     HeldOutPredictions,
     accuracy_interval,
+    attack_and_correct,
     join_trials,
     recommendations_section,
     summarise_evaluation,
@@ -40,31 +43,31 @@ def summary(name: str, accuracy: float, half: float, **values: Any) -> dict[str,
 def test_statistics_within_the_range_of_samples() -> None:
     same = compare(TRIANGLE, [TRIANGLE, TRIANGLE])
     n = sum(row.p_value >= 0 for row in same if row.name not in ("n_nodes", "edge_overlap"))
-    assert headlines.statistics_headline({"a": same}) == (f"The 2 samples keep all {n} statistics.")
+    assert page.statistics_headline({"a": same}) == (f"The 2 samples keep all {n} statistics.")
 
 
 def test_statistics_outside_the_range_are_named() -> None:
     other = compare(TRIANGLE, [PATH, PATH])
-    sentence = headlines.statistics_headline({"a": other})
+    sentence = page.statistics_headline({"a": other})
     assert "triangles are 0 instead of 1" in sentence
     assert sentence.endswith(" others differ.")
-    two = headlines.statistics_headline({"a": other, "b": compare(TRIANGLE, [TRIANGLE])})
+    two = page.statistics_headline({"a": other, "b": compare(TRIANGLE, [TRIANGLE])})
     assert two.startswith("The 2 samples by a keep ")
     assert " The sample by b keeps " in two
 
 
 def test_classification() -> None:
     gcn, ours = summary("GCN", 0.78, 0.03), summary("self-training", 0.82, 0.028)
-    assert headlines.classification_headline([gcn, ours]) == (
+    assert page.classification_headline([gcn, ours]) == (
         "Self-training is right on 82 ± 3 % of 1,000 held-out nodes; GCN on 78 ± 3 %."
     )
-    assert "1,000 held-out nodes in 6 splits." in headlines.classification_headline([ours | {"n_splits": 6}])
-    assert headlines.classification_headline([]) == "No label is held out, so the accuracy is unknown."
+    assert "1,000 held-out nodes in 6 splits." in page.classification_headline([ours | {"n_splits": 6}])
+    assert page.classification_headline([]) == "No label is held out, so the accuracy is unknown."
 
 
 def test_a_model_that_did_not_learn() -> None:
     bad = summary("self-training", 0.45, 0.12, majority=0.41, has_learned=False, n_nodes=62)
-    sentence = headlines.classification_headline([bad])
+    sentence = page.classification_headline([bad])
     assert sentence.startswith("The model did not learn: self-training is right on 45 ± 12 % of 62 held-out")
     assert "than the 41 % of" in sentence
 
@@ -72,18 +75,18 @@ def test_a_model_that_did_not_learn() -> None:
 def test_attacks() -> None:
     classes = ["a", "b"]
     stages = [[0.9, 0.1], [0.6, 0.4], [0.95, 0.05]]
-    kept = headlines.attack_headline(classes, 0, stages, 1)
+    kept = page.attack_headline(classes, 0, stages, 1)
     assert kept.startswith("1 flipped edge does not change the prediction a (90 % before, 60 % after).")
     assert kept.endswith("keep it (95 %).")
-    failed = headlines.attack_headline(classes, 0, [[0.9, 0.1], [0.1, 0.9], [0.2, 0.8]], 4)
+    failed = page.attack_headline(classes, 0, [[0.9, 0.1], [0.1, 0.9], [0.2, 0.8]], 4)
     assert failed.endswith("from a to b. Copied neighbours do not correct it: they give b.")
     evidence = [[0.9, 0.1], [0.1, 0.9], [0.2, 0.8], [0.7, 0.3]]
-    assert headlines.attack_headline(classes, 0, evidence, 4).endswith("restores it (70 %).")
-    assert headlines.attack_headline(classes, 1, evidence, 4).endswith("does not correct it: it gives a.")
+    assert page.attack_headline(classes, 0, evidence, 4).endswith("restores it (70 %).")
+    assert page.attack_headline(classes, 1, evidence, 4).endswith("does not correct it: it gives a.")
 
 
 def test_verdicts_are_counted() -> None:
-    sentence = headlines.tables_headline(["level", "above", "below", "below", "ahead"])
+    sentence = page.tables_headline(["level", "above", "below", "below", "ahead"])
     assert sentence.startswith(
         "Of 5 results with published numbers, 1 are level with them, 1 ahead, 0 behind"
     )
@@ -274,8 +277,8 @@ def test_the_closest_node_is_shown(digits: Any, split: Any, monkeypatch: pytest.
         calls.append((node, float(defence.undefended_proba()[node, digits.labels[node]])))
         return graph, defence
 
-    monkeypatch.setattr(attacked_node, "MAX_ATTACKED", 4)
-    monkeypatch.setattr(attacked_node, "_attack", harmless)
+    monkeypatch.setattr(sections, "MAX_ATTACKED", 4)
+    monkeypatch.setattr(sections, "_attack", harmless)
     repair = attack_and_correct(digits, split.train, split.test, rng=0)
     clean: Any = GCN().fit(digits, split.train, rng=0).predict_proba()
     losses = {node: clean[node, digits.labels[node]] - after for node, after in calls}

@@ -1,4 +1,4 @@
-"""Checks of parameters, and limits of the memory that content of files may take."""
+"""Checks of parameters and of axes to draw on, and limits of the memory that content of files may take."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy._core.imports import suggest
+from nodecopy._core.imports import import_optional, suggest
 from nodecopy.errors import InputError
 
 MAX_SHOWN = 100  # longer values are not shown in messages
@@ -323,3 +323,19 @@ def _check_header(content: Any, size: int, *, is_matrix: bool = False) -> int:
     if n_bytes > size and not dtype.hasobject:
         raise InputError(f"the file must hold its arrays as a whole; one of {n_bytes} bytes has {size}.")
     return max(n_bytes, n_elements * ELEMENT_BYTES.get("i" if is_matrix else dtype.kind, 8))
+
+
+def create_axes(
+    axes: Any, purpose: str, size: tuple[float, float], shape: tuple[int, ...] = (1,), **grid: Any
+) -> NDArray[Any]:
+    """Return the given axes in a shape, or new ones of pyplot, each of a size in inches."""
+    pyplot = import_optional("matplotlib.pyplot", purpose)
+    if axes is None:
+        n_rows, n_columns = (1, *shape)[-2:]
+        total = (n_columns * size[0], n_rows * size[1])
+        _, axes = pyplot.subplots(n_rows, n_columns, figsize=total, layout="constrained", **grid)
+    array = np.asarray(axes, object)
+    if array.size != math.prod(shape) or not all(hasattr(panel, "set_xlim") for panel in array.flat):
+        wanted = " x ".join(map(str, shape))
+        raise InputError("axes", f"must be Matplotlib axes, {wanted} of them; got {type_name(axes)}.")
+    return array.reshape(shape)

@@ -222,16 +222,6 @@ class Prediction:
         Further results, ready for JSON.
     networks
         The trained networks, if they are kept.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from nodecopy import datasets
-    >>> from nodecopy.classify import GCN, Trial
-    >>> club = datasets.load("karate").replace(features=np.eye(34))
-    >>> (prediction,) = GCN(n_epochs=50).fit_trials([Trial(club, [0, 33], rng=0)])
-    >>> prediction.probabilities.shape, prediction.uncertainty().total.shape
-    ((34, 2), (34,))
     """
 
     probabilities: NDArray[np.float32]

@@ -21,7 +21,7 @@ from nodecopy.metrics.classification import scores
 from nodecopy.metrics.ranking import Evaluation as ListEvaluation
 from nodecopy.report import writing
 from nodecopy.report.page import Section, copied_samples, graphs_section, statistics_section, write_page
-from nodecopy.report.sections import classification_section, join_trials
+from nodecopy.report.sections import attack_and_correct, attack_section, classification_section, join_trials
 
 N_SAMPLES, N_PLOTTED, N_INTERACTION_SPLITS = 100, 3, 10
 N_SPLITS, N_GRAPHS = 6, 3
@@ -94,7 +94,7 @@ def _sample_karate(seed: int) -> list[Section]:
 
 def _recommend_books(seed: int) -> Section:
     from nodecopy.recommend import EASE, CopyEASE, Popularity
-    from nodecopy.recommend.copy_ease import default_donors, donor_matrix
+    from nodecopy.recommend.ease import default_donors, donor_matrix
 
     library = datasets.load("library")
     origin = "CopyEASE is fitted to interactions of which some are copied from similar readers."
@@ -184,8 +184,6 @@ def _classify_digits(graph: Graph, seed: int) -> list[Section]:
 
 
 def _attack_digit(graph: Graph, seed: int) -> Section:
-    from nodecopy.report.attacked_node import attack_and_correct, attack_section
-
     labels: Any = graph.label_codes
     split = datasets.label_split(labels, 5, validation=0, test=1000, rng=seed)
     attacked = attack_and_correct(graph, split.train, split.test, rng=seed)

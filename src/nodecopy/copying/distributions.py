@@ -285,14 +285,6 @@ class ExpectedAdjacency:
         weight, since weights are sums of the heights of binary graphs.
     rule
         How rows are made symmetric: ``"maximum"``, ``"one-endpoint"`` or ``None`` (directed, interactions).
-
-    Examples
-    --------
-    >>> from nodecopy import Graph, NodeCopying, SameLabel
-    >>> star = Graph([[0, 1, 1], [0, 0, 0], [0, 0, 0]])
-    >>> expected = NodeCopying(SameLabel([0, 1, 1])).fit(star).expected_adjacency()
-    >>> expected.entries([0, 1], [1, 2]).tolist()
-    [1.0, 0.0]
     """
 
     layers: tuple[tuple[float, CopiedRows], ...]

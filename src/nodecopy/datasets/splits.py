@@ -22,7 +22,7 @@ from nodecopy.errors import InputError
 from nodecopy.graph import UNLABELLED, Graph, encode_labels
 from nodecopy.interactions import Interactions
 from nodecopy.io import InteractionsLike, convert_graph, convert_interactions, read_interactions
-from nodecopy.io.interactions import holds_item_lists
+from nodecopy.io.graphs import holds_item_lists
 
 T = TypeVar("T")
 HISTORY_SHARE = 0.8  # interactions of users outside training that are their history

@@ -56,13 +56,6 @@ class AttackedState:
         The nodes without whose edges the classifier was trained, if there are any.
     with_all_edges
         The predictions of a classifier that was trained with these edges, if the defence needs it.
-
-    Examples
-    --------
-    >>> from nodecopy import datasets, defend
-    >>> digits = datasets.load("digits").subgraph(range(300))
-    >>> defend.WithoutEdges().fit(digits, range(100), rng=0).state_.probabilities.shape
-    (300, 10)
     """
 
     graph: Graph

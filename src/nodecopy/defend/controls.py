@@ -14,7 +14,7 @@ from scipy import sparse
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import log_softmax, softmax
 
-from nodecopy._core.arrays import Array, Bools, FloatArray, Floats, IntArray, Ints
+from nodecopy._core.arrays import Array, Bools, FloatArray, Floats, IntArray
 from nodecopy._core.checks import check_settings
 from nodecopy._core.random import Rng
 from nodecopy.classify import GCN, MLP, Classifier, Trial
@@ -27,6 +27,7 @@ from nodecopy.graph import UNLABELLED, Graph
 INVERSE_PENALTY = 3.0  # inverse strength of the penalty of the logistic regression, the C of scikit-learn
 MAX_ITERATIONS, MAX_FOLD_ITERATIONS = 100, 30  # of L-BFGS; a fold starts from the solution for all nodes
 TOLERANCE = 1e-5
+N_FOLDS = 10  # nodes of a fold are predicted by a model that learned from the others
 FOLDS_SEED = 0  # seed of the folds and of MLPs: not the trial's, which a file does not hold
 EDGES_PER_BLOCK = 2**16  # number of edges whose similarity is computed together
 
@@ -96,8 +97,6 @@ class DistilledFeatures(Defence):
         ``"logistic"``: logistic regression of the predicted probabilities on features weighted by TF-IDF.
         ``"mlp"``: :class:`.MLP` that learns the predicted classes, weighted by their probability. Neither
         learns from nodes without edges, unless no node has edges.
-    n_folds
-        Number of folds; each is predicted by a model that learned from the others.
 
     Examples
     --------
@@ -110,38 +109,31 @@ class DistilledFeatures(Defence):
     classifier: Classifier | str | None = None
     _: KW_ONLY
     model: str = "logistic"
-    n_folds: int = 10
     retrain: bool = False
     device: str = "cpu"
 
     def check_parameters(self, graph: Graph) -> None:
-        check_settings(self, model=["logistic", "mlp"], n_folds=2)
+        check_settings(self, model=["logistic", "mlp"])
 
     def prepare_correction(self, state: AttackedState) -> Correction:
-        if self.model == "logistic":
-            return Correction(distil(state, self.n_folds))
-        return Correction(distil_mlp(state, self.n_folds, self.device))
+        is_linear = self.model == "logistic"
+        return Correction(distil(state) if is_linear else distil_mlp(state, self.device))
 
 
-def assign_folds(n_nodes: int, n_folds: int) -> Ints:
-    """Return the fold of every node."""
-    return np.random.default_rng(FOLDS_SEED).permutation(n_nodes) % n_folds
-
-
-def _split_folds(train: IntArray, n_nodes: int, n_folds: int) -> Iterator[tuple[IntArray, Bools]]:
+def split_folds(train: IntArray, n_nodes: int) -> Iterator[tuple[IntArray, Bools]]:
     """Yield, for each fold, the training nodes of the others and a mask of its nodes."""
-    folds = assign_folds(n_nodes, n_folds)
+    folds = np.random.default_rng(FOLDS_SEED).permutation(n_nodes) % N_FOLDS
     for fold in np.unique(folds):
         yield train[folds[train] != fold], folds == fold
 
 
-def distil(state: AttackedState, n_folds: int) -> Floats:
+def distil(state: AttackedState) -> Floats:
     """Return class probabilities from the features of each node, by logistic regression on other folds."""
     rows, train = state.embeddings.weighted_features, find_training_nodes(state.graph)
     targets = state.probabilities.astype(np.float64)
     start = fit_softmax(rows[train], targets[train])
     probabilities = np.empty_like(targets)
-    for others, is_held_out in _split_folds(train, len(targets), n_folds):
+    for others, is_held_out in split_folds(train, len(targets)):
         weights = fit_softmax(rows[others], targets[others], start=start) if len(others) else start
         probabilities[is_held_out] = softmax(rows[is_held_out] @ weights[:-1] + weights[-1], axis=1)
     return probabilities
@@ -186,11 +178,11 @@ def sharpen(probabilities: Floats, predictions: FloatArray) -> Floats:
     return np.asarray(log_softmax(best.x * log_p, axis=1))
 
 
-def distil_mlp(state: AttackedState, n_folds: int, device: str) -> Floats:
+def distil_mlp(state: AttackedState, device: str) -> Floats:
     """Return the same by MLPs."""
     p, seed = state.probabilities, SeedSequence(FOLDS_SEED)
     codes, probabilities = p.argmax(axis=1), np.zeros(p.shape)
-    for others, is_held_out in _split_folds(find_training_nodes(state.graph), len(p), n_folds):
+    for others, is_held_out in split_folds(find_training_nodes(state.graph), len(p)):
         if len(np.unique(codes[others])) < 2:  # nothing to learn
             probabilities[is_held_out] = p[others].mean(axis=0) if len(others) else 1 / p.shape[1]
             continue

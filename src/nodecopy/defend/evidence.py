@@ -32,7 +32,6 @@ N_ROUNDS = 50  # of the EM algorithm
 MAX_TERMS = 2**23  # about the largest number of values that are computed at once
 MAX_LOG_ODDS = 10.0
 MIN_CREDIBILITY = 0.5  # edges with a lower probability of being genuine are distrusted
-N_FOLDS = 10
 TIE_WEIGHT = 1e-3  # weight of the loss if edges always counted, which orders flips of edges that do not
 MIN_PROBABILITY = 1e-3  # of a class in a prediction, so that no single prediction excludes a class
 
@@ -148,12 +147,6 @@ class EdgeReport:
         The log-odds that the pair is an edge of the graph rather than a random pair, by its features.
     credibility
         Probability that the edge is genuine, given all evidence.
-
-    Examples
-    --------
-    >>> from nodecopy.defend import EdgeReport
-    >>> EdgeReport("bob", "dog", log_odds=-2.0, credibility=0.1).reason
-    'its ends do not resemble those of other edges'
     """
 
     neighbour: Any
@@ -194,17 +187,6 @@ class NodeReport(PrintedTable):
         Its edges, the least credible first.
     uses_edges
         Whether the edges counted: the features left the class uncertain.
-
-    Examples
-    --------
-    >>> from nodecopy import datasets
-    >>> from nodecopy.classify import GCN
-    >>> from nodecopy.defend import EvidenceDefence
-    >>> digits = datasets.load("digits").subgraph(range(300))
-    >>> split = datasets.label_split(digits.labels, 5, validation=0, test=200, rng=0)
-    >>> report = EvidenceDefence(GCN()).fit(digits, split.train, rng=0).explain([7])[0]
-    >>> report.corrected, len(report.edges)
-    (7, 1)
     """
 
     heads = ("neighbour", "predicted", "credibility", "reason")
@@ -254,7 +236,7 @@ class EvidenceCorrection(Correction):
 
     @cached_property
     def from_features(self) -> Floats:
-        return sharpen(distil(self.state, N_FOLDS), self.state.probabilities)
+        return sharpen(distil(self.state), self.state.probabilities)
 
     @cached_property
     def predictions(self) -> Floats:

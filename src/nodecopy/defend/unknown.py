@@ -49,9 +49,15 @@ class DetectedCorrection(Correction):
 
 
 class DetectingDefence(Defence):
-    """The base class of defences that detect attacked nodes."""
+    """The base class of defences that detect attacked nodes; ``share`` is the share of nodes to correct."""
 
+    share: float | None = None
     detects = True
+
+    def check_parameters(self, graph: Graph) -> None:
+        super().check_parameters(graph)
+        if self.share is not None:
+            check_settings(self, share=(0.0, 1.0))
 
     def score_suspicion(self, *, graph: Graph | None = None) -> Floats:
         """Return a score of every node; attacked nodes tend to have the highest ones.
@@ -93,11 +99,6 @@ class SuspectCorrection(DetectingDefence, DonorDefence):
 
     share: float | None = None
     mode: str = "swap-features"
-
-    def check_parameters(self, graph: Graph) -> None:
-        super().check_parameters(graph)
-        if self.share is not None:
-            check_settings(self, share=(0.0, 1.0))
 
     def prepare_correction(self, state: AttackedState) -> Correction:
         copying = self.prepare_copying(state)
@@ -185,11 +186,6 @@ class WholeGraphDefence(DetectingDefence, EvidenceDefence):
     uncertain_share: float = 1.0
     retrain: bool = False
     device: str = "cpu"
-
-    def check_parameters(self, graph: Graph) -> None:
-        super().check_parameters(graph)
-        if self.share is not None:
-            check_settings(self, share=(0.0, 1.0))
 
     def prepare_correction(self, state: AttackedState) -> Correction:
         nodes = np.arange(state.graph.n_nodes)

@@ -9,7 +9,6 @@ from nodecopy.inference.bootstrapping import Estimate as Estimate
 from nodecopy.inference.bootstrapping import GraphDifference as GraphDifference
 from nodecopy.inference.bootstrapping import bootstrap as bootstrap
 from nodecopy.inference.bootstrapping import compare_graphs as compare_graphs
-from nodecopy.inference.communities import spectral_communities as spectral_communities
 from nodecopy.inference.diagnosis import Validity as Validity
 from nodecopy.inference.donors import ClassCopying as ClassCopying
 from nodecopy.inference.donors import DegreeClasses as DegreeClasses
@@ -21,4 +20,5 @@ from nodecopy.inference.resampling import NodeBootstrap as NodeBootstrap
 from nodecopy.inference.resampling import NodeSubsampling as NodeSubsampling
 from nodecopy.inference.stability import CommunityStability as CommunityStability
 from nodecopy.inference.stability import community_stability as community_stability
+from nodecopy.inference.statistics import spectral_communities as spectral_communities
 from nodecopy.inference.statistics import statistic_names as statistic_names

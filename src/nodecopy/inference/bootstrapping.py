@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy._core.axes import create_axes
-from nodecopy._core.checks import check_choice, check_integer, check_real, show
+from nodecopy._core.checks import check_choice, check_integer, check_real, create_axes, show
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import (
     ResultTable,
@@ -239,12 +238,6 @@ class Estimate(NamedTuple):
     """One statistic: numbers, or arrays with one number per node or edge.
 
     ``bias`` is the mean of the samples minus the observed value; only the method ``"percentile"`` adds it.
-
-    Examples
-    --------
-    >>> from nodecopy.inference import Estimate
-    >>> Estimate("density", 0.2, standard_error=0.01, bias=0.0, low=0.18, high=0.22).is_array
-    False
     """
 
     name: str
@@ -262,16 +255,7 @@ class Estimate(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class BootstrapResult(ResultTable[Estimate]):
-    """Estimates with confidence intervals; iterating yields one :class:`Estimate` per statistic.
-
-    Examples
-    --------
-    >>> from nodecopy import SameLabel, datasets
-    >>> from nodecopy.inference import bootstrap
-    >>> result = bootstrap(datasets.load("karate"), "transitivity", model=SameLabel(), n=50, rng=0)
-    >>> result.question
-    'How much would the statistic vary if the edges were resampled for the same nodes?'
-    """
+    """Estimates with confidence intervals; iterating yields one :class:`Estimate` per statistic."""
 
     heads = ("statistic", "observed", "standard error", "bias", "low", "high")
     estimates: tuple[Estimate, ...]
@@ -572,16 +556,7 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class GraphDifference(ResultTable[Difference]):
-    """Differences between two graphs; iterating yields one :class:`Difference` per statistic.
-
-    Examples
-    --------
-    >>> from nodecopy import SameLabel, datasets
-    >>> from nodecopy.inference import compare_graphs
-    >>> club = datasets.load("karate")
-    >>> compare_graphs(club, club, "density", model=SameLabel(), n=50, rng=0)["density"].is_clear
-    False
-    """
+    """Differences between two graphs; iterating yields one :class:`Difference` per statistic."""
 
     heads = ("statistic", "first", "second", "difference", "standard error", "low", "high")
     differences: tuple[Difference, ...]

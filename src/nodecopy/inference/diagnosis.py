@@ -253,13 +253,6 @@ class Validity:
     Positions of the nodes in a joint embedding of the graph and its samples are compared for every pair of
     them: their differences are exchangeable if the sum of the differences is no longer than with random signs
     (Dilworth, Davis and Lawson, 2024).
-
-    Examples
-    --------
-    >>> from nodecopy import SameLabel, datasets
-    >>> from nodecopy.inference import bootstrap
-    >>> bootstrap(datasets.load("karate"), "density", model=SameLabel(), n=50, rng=0).validity.is_doubtful
-    False
     """
 
     score: float

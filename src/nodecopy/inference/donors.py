@@ -18,9 +18,9 @@ from nodecopy.copying import DonorLists, NodeCopying
 from nodecopy.copying.donors import select_nodes
 from nodecopy.errors import InputError
 from nodecopy.generators.base import binary_adjacency
-from nodecopy.generators.structure import join_sides
+from nodecopy.generators.classical import join_sides
 from nodecopy.graph import Graph
-from nodecopy.inference.communities import spectral_communities
+from nodecopy.inference.statistics import spectral_communities
 from nodecopy.io import GraphLike, convert_graph
 from nodecopy.models import GraphModel
 

@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nodecopy._core.axes import create_axes
-from nodecopy._core.checks import check_choice, check_integer
+from nodecopy._core.checks import check_choice, check_integer, create_axes
 from nodecopy._core.imports import from_name, import_optional
 from nodecopy._core.messages import ResultTable, warn_about_data
 from nodecopy._core.random import Rng
 from nodecopy.copying import NodeCopying
 from nodecopy.errors import InputError
 from nodecopy.generators import BlockConfigurationModel, ConfigurationModel, ErdosRenyi
-from nodecopy.generators.structure import Structure, join_sides
+from nodecopy.generators.classical import Structure, join_sides
 from nodecopy.graph import Graph
 from nodecopy.inference.bootstrapping import SIZE_OF_PLOT
 from nodecopy.inference.donors import ClassCopying
@@ -216,15 +215,7 @@ class SignificanceTest:
 
 @dataclass(frozen=True, repr=False)
 class SignificanceTests(ResultTable[SignificanceTest]):
-    """Tests against one null model; iterating yields one :class:`SignificanceTest` per statistic.
-
-    Examples
-    --------
-    >>> from nodecopy import datasets, inference
-    >>> results = inference.null_test(datasets.load("karate"), ["transitivity", "assortativity"], n=99, rng=0)
-    >>> [result.name for result in results]
-    ['transitivity', 'assortativity']
-    """
+    """Tests against one null model; iterating yields one :class:`SignificanceTest` per statistic."""
 
     heads = ("statistic", "observed", "mean of the null", "z", "p-value", "Monte Carlo error", "samples")
     tests: tuple[SignificanceTest, ...]

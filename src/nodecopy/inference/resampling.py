@@ -28,9 +28,8 @@ from nodecopy.generators import (
 )
 from nodecopy.generators.base import replace_edges
 from nodecopy.graph import Graph
-from nodecopy.inference.communities import spectral_communities
 from nodecopy.inference.donors import ClassCopying
-from nodecopy.inference.statistics import Floats, GraphMeasure, Values
+from nodecopy.inference.statistics import Floats, GraphMeasure, Values, spectral_communities
 from nodecopy.io import GraphLike, convert_graph
 from nodecopy.models import GraphModel
 

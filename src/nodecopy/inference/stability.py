@@ -9,17 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nodecopy._core.axes import create_axes
-from nodecopy._core.checks import check_integer, show
+from nodecopy._core.checks import check_integer, create_axes, show
 from nodecopy._core.imports import import_optional
 from nodecopy._core.messages import PrintedTable, warn_about_data
 from nodecopy._core.random import Rng
 from nodecopy.errors import InputError
-from nodecopy.inference.communities import spectral_communities
 from nodecopy.inference.diagnosis import Diagnostic, diagnose
 from nodecopy.inference.donors import ClassCopying, DegreeClasses
 from nodecopy.inference.resampling import collect_values, start_sampling
-from nodecopy.inference.statistics import Floats, prepare_measure
+from nodecopy.inference.statistics import Floats, prepare_measure, spectral_communities
 from nodecopy.io import GraphLike
 
 
@@ -116,16 +114,7 @@ def _number_communities(partition: Any, network: Any) -> Floats:
 
 @dataclass(frozen=True, repr=False)
 class CommunityStability(PrintedTable):
-    """How often pairs of nodes that share an observed community share one in the samples.
-
-    Examples
-    --------
-    >>> from nodecopy import SameLabel, datasets
-    >>> from nodecopy.inference import community_stability
-    >>> result = community_stability(datasets.load("karate"), model=SameLabel(), n=20, rng=0)
-    >>> bool((result.together > result.all_pairs).all())
-    True
-    """
+    """How often pairs of nodes that share an observed community share one in the samples."""
 
     heads = ("community", "nodes", "pairs that stay together")
 

@@ -15,8 +15,8 @@ from nodecopy.io.convert import convert_interactions as convert_interactions
 from nodecopy.io.convert import training_nodes as training_nodes
 from nodecopy.io.graphs import read_contacts as read_contacts
 from nodecopy.io.graphs import read_graph as read_graph
+from nodecopy.io.graphs import read_interactions as read_interactions
 from nodecopy.io.graphs import write_graph as write_graph
-from nodecopy.io.interactions import read_interactions as read_interactions
-from nodecopy.io.interactions import write_interactions as write_interactions
+from nodecopy.io.graphs import write_interactions as write_interactions
 from nodecopy.io.networks import to_networkx as to_networkx
 from nodecopy.io.node_tables import FeatureEncoder as FeatureEncoder

@@ -19,8 +19,7 @@ from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
 from nodecopy.io.columns import match_kind
 from nodecopy.io.edge_lists import ConvertedGraph, find_library, merge_directions
-from nodecopy.io.graphs import read_graph
-from nodecopy.io.interactions import read_interactions
+from nodecopy.io.graphs import read_graph, read_interactions
 from nodecopy.io.networks import convert_igraph, convert_networkx
 from nodecopy.io.node_tables import NodeRows, label_array, plain_values
 from nodecopy.io.pandas import frame_of_pairs, has_pairs, is_adjacency, read_node_frame

@@ -1,6 +1,6 @@
 """Missing and doubtful links: which edges a graph lacks, and which of its edges are not credible.
 
-Read :mod:`.predictor` first. :mod:`.signals` computes what speaks for an edge, :mod:`.additive` combines it.
+Read :mod:`.predictor` first. :mod:`.signals` computes what speaks for an edge, and combines it.
 """
 
 from nodecopy.links.predictor import LinkExplanation as LinkExplanation

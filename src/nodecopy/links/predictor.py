@@ -31,8 +31,14 @@ from nodecopy.errors import InputError, NotFittedError
 from nodecopy.graph import Graph
 from nodecopy.interactions import Interactions
 from nodecopy.io import GraphLike, convert_data
-from nodecopy.links.additive import AdditiveModel
-from nodecopy.links.signals import LinkSignals, NodeFacts, ObservedLinks, name_signals, split_by_size
+from nodecopy.links.signals import (
+    AdditiveModel,
+    LinkSignals,
+    NodeFacts,
+    ObservedLinks,
+    name_signals,
+    split_by_size,
+)
 
 FOLDED_EDGES, MIN_FOLDS, MAX_FOLDS = 10**6, 3, 10  # edges whose signals are computed from others, and folds
 MAX_TAUGHT = 50_000  # edges, random pairs and near pairs that the classifier is taught with, of each
@@ -55,14 +61,6 @@ class Links(PrintedTable):
         the edge is real given its confidence.
     positions
         The positions of the nodes, ``[n, 2]``.
-
-    Examples
-    --------
-    >>> from nodecopy import datasets
-    >>> from nodecopy.links import LinkPredictor
-    >>> links = LinkPredictor().fit(datasets.load("karate"), rng=0).missing(3)
-    >>> sorted((first, second) for first, second, probability in links if probability > 0.5)
-    [(1, 17), (5, 6), (7, 11)]
     """
 
     heads = ("source", "target", "probability")
@@ -108,15 +106,6 @@ class LinkExplanation(PrintedTable):
     donors
         Which donors of either end are linked to the other, the most probable first: the end, its donor, and
         the probability that it has this donor.
-
-    Examples
-    --------
-    >>> from nodecopy import datasets
-    >>> from nodecopy.links import LinkPredictor
-    >>> model = LinkPredictor().fit(datasets.load("karate"), rng=0)
-    >>> explanation = model.explain([1, 2])
-    >>> explanation.is_edge, len(explanation.reasons)
-    (True, 7)
     """
 
     heads = ("signal", "value", "contribution")
@@ -151,9 +140,10 @@ class LinkPredictor(Saveable):
 
     A logistic regression combines signals of a pair: the expected copied graph (whether the donors of the
     ends, nodes with similar neighbourhoods, are linked), similarity by features and by neighbourhoods, walks
-    and degrees. It is taught with the edges of the graph itself: each fold of the edges is held out in turn,
-    and its signals are computed from the other edges. The edges of the graph are judged by these signals, as
-    if they were absent. All probabilities are for the density of the graph. Labels are not used.
+    and degrees. It is taught with the edges of the graph itself: each tenth of the edges (up to a third in
+    graphs of more than 100,000 edges) is held out in turn, and its signals are computed from the other edges.
+    The edges of the graph are judged by these signals, as if they were absent. All probabilities are for the
+    density of the graph. Labels are not used.
 
     For interactions, :meth:`missing` answers the same question as a recommender, for all users together; see
     :mod:`nodecopy.recommend` for lists of items per user.
@@ -162,9 +152,6 @@ class LinkPredictor(Saveable):
     ----------
     n_donors
         Donors of each node, 50 by default; 0 leaves the expected copied graph out of the signals.
-    n_folds
-        Number of folds of held-out edges: 10 by default, and fewer, at least 3, in graphs of more than
-        100,000 edges. With fewer, fitting is faster and less accurate.
 
     Attributes
     ----------
@@ -188,8 +175,8 @@ class LinkPredictor(Saveable):
     edge_signals_: NDArray[np.float32]
     confidence_: NDArray[np.float64] | None
 
-    def __init__(self, n_donors: int = 50, n_folds: int | None = None) -> None:
-        self.n_donors, self.n_folds = n_donors, n_folds
+    def __init__(self, n_donors: int = 50) -> None:
+        self.n_donors = n_donors
 
     def fit(
         self,
@@ -215,7 +202,7 @@ class LinkPredictor(Saveable):
             Chooses the folds and the pairs without edges.
         """
         data = convert_data(graph, "graph of LinkPredictor")
-        self._check_settings()
+        check_settings(self, n_donors=0)
         links = ObservedLinks.from_data(data)
         n_edges = len(links.first)
         if n_edges < 2:
@@ -226,15 +213,11 @@ class LinkPredictor(Saveable):
             log_decision(f"{loops} self-loops are left out.")
         self.confidence_ = _check_confidence(edge_confidence, n_looks, links.is_used)
         rng = generator(rng)
-        n_folds = self.n_folds or int(np.clip(FOLDED_EDGES // n_edges, MIN_FOLDS, MAX_FOLDS))
-        n_folds = min(n_folds, n_edges)
+        n_folds = min(int(np.clip(FOLDED_EDGES // n_edges, MIN_FOLDS, MAX_FOLDS)), n_edges)
         self.graph_, self.folds_ = data, rng.permutation(np.arange(n_edges) % n_folds)
         self._set_parts(links)
         self._teach(rng, n_folds)
         return self
-
-    def _check_settings(self) -> None:
-        check_settings(self, n_donors=0, **({} if self.n_folds is None else {"n_folds": 2}))
 
     def _set_parts(self, links: ObservedLinks) -> None:
         if self.confidence_ is not None:  # edges are evidence for others as far as they are credible
@@ -471,7 +454,7 @@ class LinkPredictor(Saveable):
 
     def set_state(self, state: dict[str, Any]) -> None:
         super().set_state(state)
-        self._check_settings()
+        check_settings(self, n_donors=0)
         links = ObservedLinks.from_data(check_row_data(self.graph_, "graph_"))
         n_edges = len(links.first)
         check_vector(self.folds_, "folds_", length=n_edges, per="edge")

@@ -297,15 +297,7 @@ TAIL = 0.025  # share of the samples below ``low``, and above ``high``
 
 @dataclass(frozen=True, repr=False)
 class Comparison(ResultTable[Row]):
-    """The statistics of an observed graph and of samples; iterating yields the rows.
-
-    Examples
-    --------
-    >>> from nodecopy import datasets
-    >>> club = datasets.load("karate")
-    >>> compare(club, [club])["triangles"].mean
-    45.0
-    """
+    """The statistics of an observed graph and of samples; iterating yields the rows."""
 
     rows: tuple[Row, ...]
     n_samples: int

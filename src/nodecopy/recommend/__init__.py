@@ -1,7 +1,7 @@
 """Recommendation (the paper's section 7): items for users, from a table of their interactions.
 
-Read :mod:`.base` first, the contract of all recommenders. :mod:`.ease` and :mod:`.copy_ease` have a closed
-form, computed by :mod:`.algebra` or, for many items, :mod:`.sparse_ridge`. Networks trained by pairs, and
+Read :mod:`.base` first, the contract of all recommenders. The models of :mod:`.ease` have a closed form,
+computed by :mod:`.algebra` or, for many items, :mod:`.sparse_ridge`. Networks trained by pairs, and
 node copying for them (Algorithms 3 and 4), are in :mod:`.bpr`. Names are imported on first use, so that only
 networks need torch.
 """

@@ -11,8 +11,8 @@ from nodecopy.recommend.bpr import MGCCF as MGCCF
 from nodecopy.recommend.bpr import EnsembleBPR as EnsembleBPR
 from nodecopy.recommend.bpr import LightGCN as LightGCN
 from nodecopy.recommend.bpr import SampledGraphBPR as SampledGraphBPR
-from nodecopy.recommend.copy_ease import CopyEASE as CopyEASE
 from nodecopy.recommend.ease import EASE as EASE
+from nodecopy.recommend.ease import CopyEASE as CopyEASE
 
 __all__: list[str]
 RECOMMENDERS: dict[str, str]

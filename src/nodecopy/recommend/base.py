@@ -74,17 +74,6 @@ class Explanation(PrintedTable):
         ``remainder``, all of them add up to the score.
     remainder
         The part without donors: rounding, and in the sparse form the entries that were left out.
-
-    Examples
-    --------
-    >>> from nodecopy import Interactions
-    >>> from nodecopy.recommend import EASE
-    >>> log = Interactions.from_table(["ann", "ann", "bob", "bob"], ["tea", "jam", "tea", "bread"])
-    >>> explanation = EASE(1.0).fit(log).explain("ann", "bread")
-    >>> explanation.items.to_list("item")[0]
-    {'item': 'tea', 'contribution': 0.4}
-    >>> explanation.donors.ids.tolist()
-    ['bob']
     """
 
     heads = ("item of the history", "contribution")
@@ -177,7 +166,7 @@ class Recommender(Saveable, ABC):
     def score_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
         """Return the scores of all items for each row of a binary matrix."""
         name = type(self).__name__
-        raise InputError(f"score_new needs a model that scores any list of items; {name} does not.")
+        raise InputError(f"recommend_new needs a model that scores any list of items; {name} does not.")
 
     def similarity_rows(self, rows: sparse.csr_array) -> NDArray[Any]:
         """Return the similarity of all items to the item in each one-hot row, by default by their users."""
@@ -307,14 +296,6 @@ class Recommender(Saveable, ABC):
         """
         return self._score_known(self._user_positions(users))
 
-    def score_new(self, histories: Sequence[ArrayLike], *, unknown: str = "error") -> Scores:
-        """Return the scores of all items for users outside training, given by the ids of their items.
-
-        ``unknown="ignore"`` leaves out items that were not in training; by default they are an error. Some
-        models score only the users they were fitted to.
-        """
-        return self.score_histories(history_rows(histories, self.check_fitted().item_ids, unknown))
-
     def recommend(
         self,
         users: ArrayLike | None = None,
@@ -355,6 +336,7 @@ class Recommender(Saveable, ABC):
         """Return the same as :meth:`recommend`, with its options, for users outside training.
 
         ``histories`` holds the item ids of each user; they count as seen, and ``unknown`` applies to them.
+        Some models score only the users they were fitted to.
         """
         rows = history_rows(histories, self.check_fitted().item_ids, unknown)
         options["unknown"] = unknown
@@ -434,7 +416,7 @@ class Recommender(Saveable, ABC):
     ) -> Explanation:
         """Return the same as :meth:`explain` for a user outside training, given by the ids of the items.
 
-        ``unknown`` is as in :meth:`score_new`.
+        ``unknown`` is as in :meth:`recommend_new`.
         """
         columns = history_rows([history], self.check_fitted().item_ids, unknown).indices
         return self._explain(columns, "history", item, k, donors)

@@ -37,10 +37,8 @@ from nodecopy.recommend.tuning import Coordinate
 N_ITERATIONS = 15  # alternations of IALS between users and items
 MAX_BLOCK_PAIRS = 2**22
 N_REGRESSED_USERS = 1024  # whose scores are regressed on the features of items
-PENALTIES, MIN_SINGULAR_VALUE = (
-    np.logspace(-5, 1, 13),
-    1e-6,
-)  # relative to the largest (squared) singular value
+# Relative to the largest (squared) singular value:
+PENALTIES, MIN_SINGULAR_VALUE = np.logspace(-5, 1, 13), 1e-6
 
 
 @dataclass(eq=False)

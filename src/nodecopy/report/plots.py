@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from nodecopy._core.arrays import Array, Floats
-from nodecopy._core.axes import create_axes
 from nodecopy._core.checks import (
     check_choice,
     check_indices,
@@ -20,6 +19,7 @@ from nodecopy._core.checks import (
     check_numbers,
     check_sequence,
     check_vector,
+    create_axes,
     show,
     type_name,
 )

@@ -300,12 +300,10 @@ def _classification_section(graph: Graph, result: Classification) -> Section:
 
 
 def _attack_sections(graph: Graph, split: Split[Ints], seed: int) -> list[Section]:
-    from nodecopy.report.attacked_node import attack_and_correct, attack_section
-
     candidates = split.test if len(split.test) else split.train
     try:
-        attacked = attack_and_correct(graph, split.train, candidates, rng=seed)
-        return [attack_section(attacked, graph.node_ids)]
+        attacked = sections.attack_and_correct(graph, split.train, candidates, rng=seed)
+        return [sections.attack_section(attacked, graph.node_ids)]
     except InputError as error:
         log_decision(f"no attack: {error}")
         return []
@@ -314,7 +312,7 @@ def _attack_sections(graph: Graph, split: Split[Ints], seed: int) -> list[Sectio
 def recommendations(log: Interactions, seed: int) -> Section:
     """Return the section of recommendations by CopyEASE."""
     from nodecopy.recommend import CopyEASE
-    from nodecopy.recommend.copy_ease import default_donors, donor_matrix
+    from nodecopy.recommend.ease import default_donors, donor_matrix
 
     donors = donor_matrix(default_donors(), log)
     evaluations = _evaluate_recommenders(log, seed)

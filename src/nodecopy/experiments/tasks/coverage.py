@@ -37,8 +37,7 @@ from nodecopy.experiments.store import Record, Store, read_checked, write_checke
 from nodecopy.experiments.tasks import Task
 from nodecopy.graph import Graph
 from nodecopy.inference import BootstrapResult, spectral_communities, statistic_names
-from nodecopy.inference.communities import count_communities
-from nodecopy.inference.statistics import compute_modularity, pagerank, prepare_measure
+from nodecopy.inference.statistics import compute_modularity, count_communities, pagerank, prepare_measure
 
 N_TRUE = 2_000  # networks from which the truth is simulated
 LEVEL = 0.95
