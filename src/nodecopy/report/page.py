@@ -51,8 +51,8 @@ DATASETS = {  # as papers write them
     **{"gowalla": "Gowalla", "yelp2018": "Yelp2018"},
     **{"sbm": "block model", "dc-sbm": "degree-corrected block model", "dot-product": "dot product graph"},
     **{"graphon": "graphon", "bipartite": "bipartite graph", "directed": "directed block model"},
-    **{"erdos-renyi": "Erdős-Rényi graph", "configuration": "configuration model"},
-    **{"planted-triangles": "planted triangles", "planted-communities": "planted communities"},
+    **{"erdos-renyi": "Erdős-Rényi graph", "configuration": "configuration model", "weighted": "weights"},
+    **{f"planted-{w}": f"planted {w}" for w in "triangles communities bipartite directed weighted".split()},
 }
 SCRIPTS = (  # in the order in which they run; vendor/d3-subset.mjs describes how D3 is bundled
     *("vendor/d3.min.js", "drawing.js", "view_state.js", "downloads.js", "graph_painting.js", "graphs.js"),
