@@ -45,14 +45,19 @@ COLUMNS = {"experiment", "dataset", "score", "method", "verdict", *NUMBERS}
 OPEN = "table2"  # the experiment whose table is open at first
 DATASETS = {  # as papers write them
     **{"cora": "Cora", "citeseer": "Citeseer", "pubmed": "Pubmed", "coauthor-cs": "Coauthor CS"},
-    **{"citeseer-full": "Citeseer-full", "blogcatalog": "BlogCatalog"},
+    **{"citeseer-full": "Citeseer-full", "blogcatalog": "BlogCatalog", "gowalla": "Gowalla"},
     **{"amazon-photo": "Amazon Photo", "polblogs": "Polblogs", "bitcoin": "Bitcoin", "digits": "digits"},
     **{"ml-100k": "MovieLens 100k", "amazon-cds": "Amazon CDs", "amazon-beauty": "Amazon Beauty"},
-    **{"gowalla": "Gowalla", "yelp2018": "Yelp2018"},
+    **{"yelp2018": "Yelp2018", "erdos-renyi": "Erdős-Rényi graph", "configuration": "configuration model"},
     **{"sbm": "block model", "dc-sbm": "degree-corrected block model", "dot-product": "dot product graph"},
-    **{"graphon": "graphon", "bipartite": "bipartite graph", "directed": "directed block model"},
-    **{"erdos-renyi": "Erdős-Rényi graph", "configuration": "configuration model", "weighted": "weights"},
-    **{f"planted-{w}": f"planted {w}" for w in "triangles communities bipartite directed weighted".split()},
+    **{
+        "graphon": "graphon",
+        "bipartite": "bipartite graph",
+        "directed": "directed blocks",
+        "weighted": "weights",
+    },
+    **{"planted-triangles": "planted triangles", "planted-communities": "planted communities"},
+    **{f"planted-{kind}": f"planted, {kind}" for kind in ("bipartite", "directed", "weighted")},
 }
 SCRIPTS = (  # in the order in which they run; vendor/d3-subset.mjs describes how D3 is bundled
     *("vendor/d3.min.js", "drawing.js", "view_state.js", "downloads.js", "graph_painting.js", "graphs.js"),
