@@ -48,16 +48,11 @@ DATASETS = {  # as papers write them
     **{"citeseer-full": "Citeseer-full", "blogcatalog": "BlogCatalog", "gowalla": "Gowalla"},
     **{"amazon-photo": "Amazon Photo", "polblogs": "Polblogs", "bitcoin": "Bitcoin", "digits": "digits"},
     **{"ml-100k": "MovieLens 100k", "amazon-cds": "Amazon CDs", "amazon-beauty": "Amazon Beauty"},
-    **{"yelp2018": "Yelp2018", "erdos-renyi": "Erdős-Rényi graph", "configuration": "configuration model"},
+    **{"yelp2018": "Yelp2018", "configuration": "configuration model", "weighted": "weighted blocks"},
     **{"sbm": "block model", "dc-sbm": "degree-corrected block model", "dot-product": "dot product graph"},
-    **{
-        "graphon": "graphon",
-        "bipartite": "bipartite graph",
-        "directed": "directed blocks",
-        "weighted": "weights",
-    },
-    **{"planted-triangles": "planted triangles", "planted-communities": "planted communities"},
-    **{f"planted-{kind}": f"planted, {kind}" for kind in ("bipartite", "directed", "weighted")},
+    **{"graphon": "graphon", "bipartite": "bipartite graph", "directed": "directed block model"},
+    **{"erdos-renyi": "Erdős-Rényi graph", "planted-triangles": "planted triangles"},
+    **{f"planted-{kind}": f"planted {kind}" for kind in ("communities", "bipartite", "directed", "weighted")},
 }
 SCRIPTS = (  # in the order in which they run; vendor/d3-subset.mjs describes how D3 is bundled
     *("vendor/d3.min.js", "drawing.js", "view_state.js", "downloads.js", "graph_painting.js", "graphs.js"),
