@@ -24,11 +24,11 @@ from nodecopy._core.random import Rng, child, seed_sequence
 from nodecopy.copying.networks import annotate
 from nodecopy.errors import InputError
 from nodecopy.inference.diagnosis import (
+    ADVICE,
     MAX_ENTRIES,
     N_CHECKED,
     Diagnostic,
     Validity,
-    advise,
     calibrate,
     check_validity,
     diagnose,
@@ -185,7 +185,7 @@ def bootstrap(
         check = check_validity(observed, [draw(number) for number in range(min(n, N_CHECKED))])
         if check.is_doubtful:
             other = next_model(sampler)
-            problems.append(Diagnostic(None, f"{check}. {advise(other)}", other))
+            problems.append(Diagnostic(None, f"{check}. {ADVICE.format(other)}", other))
     n_needed = int(np.ceil(2 / (1 - confidence) - 1 - 1e-6))  # for both quantiles; less rounding
     if method != "normal" and n < n_needed:
         text = f"{n} samples are too few for intervals with a confidence of {confidence:g}."

@@ -40,6 +40,7 @@ MAX_BIMODALITY = 0.85  # 0.33 if normal, about 0.6 if exponential, 1 for two val
 MAX_SKEWNESS, SKEWNESS_ERRORS = 0.6, 3.0  # over samples, itself and in standard errors for normal values
 LOW_DEGREES, MAX_BELOW = 0.02, 0.1  # share of nodes with lower degrees, in the graph and in a sample
 CHANCE = 1e-3  # probability up to which chance does not explain them
+ADVICE = "Use the model {!r}, or 'auto' to try all."
 COVERS_LESS = "its interval may cover less often than stated."
 
 
@@ -62,11 +63,6 @@ def next_model(sampler: Sampler) -> str:
     names, classes = list(models), list(models.values())
     place = classes.index(type(sampler)) + 1 if type(sampler) in classes else 0
     return names[place % len(names)]
-
-
-def advise(other: str) -> str:
-    """Return advice to use another model."""
-    return f"Use the model {other!r}, or 'auto' to try all."
 
 
 def diagnose(
@@ -117,7 +113,7 @@ def _diagnose_sampler(sampler: Sampler, copying: NodeCopying[Any] | None, other:
     elif (share := few_donors_share(copying)) > MAX_SHARE_WITH_FEW:
         yield (
             f"{share:.0%} of the ends of edges are at nodes with fewer than {MIN_DONORS:g} donors "
-            f"(themselves included), so that standard errors are too small. {advise(other)}"
+            f"(themselves included), so that standard errors are too small. {ADVICE.format(other)}"
         )
     else:
         ratio = donor_variance_ratio(copying)
@@ -127,7 +123,7 @@ def _diagnose_sampler(sampler: Sampler, copying: NodeCopying[Any] | None, other:
         yield (
             f"the degrees of a node's donors vary {reason} than chance explains, so that the standard error "
             f"of the number of edges is too {side}, by a factor of about {((1 + ratio) / 2) ** 0.5:.2g}, and "
-            f"others may be, too. {advise(other)}"
+            f"others may be, too. {ADVICE.format(other)}"
         )
 
 
@@ -166,7 +162,7 @@ def _diagnose_values(estimate: Estimate, rows: FloatArray, other: str) -> Iterat
         yield Diagnostic(name, f"{name} is undefined in {n_undefined} samples, so there is no interval.")
     elif is_far:
         text = f"{moved} {estimate.bias:.3g}, more than {MAX_SHIFT:g} standard errors: the samples do not "
-        yield Diagnostic(name, f"{text}represent it. {advise(other)}", other)
+        yield Diagnostic(name, f"{text}represent it. {ADVICE.format(other)}", other)
     elif is_constant:
         yield Diagnostic(name, f"{name} is the same in all samples, so that its interval has no width.")
     if name in EXTREMES and np.isfinite(error).any():

@@ -24,7 +24,7 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, cg
 
 from nodecopy._core.arrays import IntArray
-from nodecopy._core.checks import check_settings, show, type_name
+from nodecopy._core.checks import check_settings, check_vector, show, type_name
 from nodecopy._core.messages import log_decision, warn_about_data
 from nodecopy._core.parallel import map_on_cores
 from nodecopy.copying import Jaccard, NodeCopying
@@ -245,7 +245,10 @@ class LinearRecommender(Recommender):
 
     def set_state(self, state: dict[str, Any]) -> None:
         factor, values = (state.get(name) for name in ("low_pass_", "singular_values_"))
-        shape = None if values is None else (len(values), state["interactions_"].n_items)
+        products, n_items = state.get("products_"), state["interactions_"].n_items
+        shape = None if values is None else (len(values), n_items)
+        if products is not None:
+            check_vector(products, "products_", length=n_items, per="item")
         if getattr(factor, "shape", None) != shape:
             raise InputError("low_pass_", f"must be a matrix of shape {shape}; got {type_name(factor)}.")
         super().set_state(state)
