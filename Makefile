@@ -10,7 +10,7 @@ DOCS_READY := .venv/docs-ready
 .PHONY: demo test test-minimum browser-test screenshots lint types bench spark-demo test-clusters docs dist fuzz kills clean
 
 demo: $(READY)
-	$(BIN)/nodecopy demo --out demo --results results
+	$(BIN)/nodecopy demo --out demo
 
 test: lint types
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal

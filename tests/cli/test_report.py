@@ -125,10 +125,16 @@ def classify_groups(graph: Graph, train: NDArray[np.int64], test: NDArray[np.int
 
 
 def test_python_writes_the_page_of_the_command(run: Run, tmp_path: Path) -> None:
-    run("report", "karate", "--without", "classification", "--without", "attack", "--samples", "5").ok()
-    path = tmp_path / "page.html"
-    write_report(datasets.load("karate"), path, without=["classification", "attack"], n_samples=5)
+    short = ("--without", "classification", "--without", "attack", "--samples", "5")
+    run("report", "karate", *short, "--colours", "#d08770,#5E81AC").ok()
+    path, club = tmp_path / "page.html", datasets.load("karate")
+    parts = ["classification", "attack"]
+    write_report(club, path, without=parts, n_samples=5, colours=["#d08770", "#5E81AC"])
     assert sections_of(path) == sections_of(Path("report.html"))
+    assert "{--class-0:#d08770;--class-1:#5E81AC;}" in path.read_text(encoding="utf-8")
+    assert (
+        "--colours must be written as #rrggbb; got 'red'" in run("report", "karate", "--colours", "red").err
+    )
     write_report(datasets.load("library"), path)
     assert [section["kind"] for section in sections_of(path)] == ["recommendations"]
     with pytest.raises(InputError, match="without must be one of"):

@@ -12,7 +12,6 @@ from nodecopy import datasets
 from nodecopy._core.imports import import_optional
 from nodecopy.cli import options as opt
 from nodecopy.cli.output import console, print_table
-from nodecopy.cli.report import results_section
 from nodecopy.copying import NodeCopying, SameLabel
 from nodecopy.errors import MissingExtraError
 from nodecopy.graph import Graph
@@ -27,11 +26,7 @@ N_SAMPLES, N_PLOTTED, N_INTERACTION_SPLITS = 100, 3, 10
 N_SPLITS, N_GRAPHS = 6, 3
 
 
-def demo(
-    out: Path = opt.common("Folder for the page.", Path("demo")),
-    seed: opt.Seed = 3,
-    results: Path | None = opt.common("Folder of tables that nodecopy reproduce wrote, for the page."),
-) -> None:
+def demo(out: Path = opt.common("Folder for the page.", Path("demo")), seed: opt.Seed = 3) -> None:
     """Run node copying on the datasets that ship with the package.
 
     The demo samples the karate club graph, recommends books, classifies digits from few labels, and attacks
@@ -40,7 +35,6 @@ def demo(
     Examples:
         nodecopy demo --out demo
     """
-    tables = [] if results is None else [results_section(results)]  # before anything is computed
     page = _sample_karate(seed)
     books = _recommend_books(seed)
     console.print()
@@ -53,7 +47,7 @@ def demo(
         page += [*_classify_digits(digits, seed), _attack_digit(digits, seed)]
     origin = f"Written by nodecopy demo with seed {seed}, on the datasets that ship with the package."
     path = out / "report.html"
-    write_page(path, "Node copying: demonstration", [*page, books, *tables], origin=origin)
+    write_page(path, "Node copying: demonstration", [*page, books], origin=origin)
     console.print(f"Page: {path} (open it in a browser)")
 
 

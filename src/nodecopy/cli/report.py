@@ -34,6 +34,7 @@ def report(
         f"{MAX_BOOTSTRAP_EDGES:,} edges)"
     ),
     without: list[Part] | None = opt.common("Leave out links, classification or attack. May be repeated."),
+    colours: str = opt.common("Colours of the first classes, such as #d08770,#5e81ac.", ""),
     seed: opt.Seed = 0,
     out: Path = opt.writes("File for the page: .html.", Path("report.html")),
     json_: opt.AsJson = False,
@@ -52,7 +53,7 @@ def report(
         nodecopy report --interactions ratings.csv --out readers.html
     """
     opt.check_outputs([source, tables.labels, tables.features, interactions], out=(out, (".html",)))
-    features = tables.features
+    features, style = tables.features, pages.colour_style(colours.split(",") if colours else [])
     if source is None and features is None and interactions is None and results is None:
         raise InputError("there is nothing to report; give a graph, --interactions or --results.")
     read = None if interactions is None else files.load_interactions(interactions, log)
@@ -76,7 +77,8 @@ def report(
     given = (source or features, interactions, results)
     names = [Path(name).name for name in given if name is not None]
     page += extra
-    pages.write_page(out, f"Node copying: {names[0]}", page, origin=f"{', '.join(names)}; seed {seed}")
+    origin = f"{', '.join(names)}; seed {seed}"
+    pages.write_page(out, f"Node copying: {names[0]}", page, origin=origin, style=style)
     if json_:
         contents = [{key: part.get(key) for key in ("title", "headline")} for part in page]
         print_json(files.describe_run(names[0], seed=seed, page=str(out), sections=contents))

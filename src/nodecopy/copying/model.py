@@ -79,14 +79,6 @@ MAX_DISTINCT_WEIGHTS = 64  # distinct weights up to which the expectation under 
 class Donors(PrintedTable):
     """The most probable donors of a node, and what they have in common with it.
 
-    Attributes
-    ----------
-    node, n_neighbours
-        The node, a user for interactions, and the number of its neighbours.
-    donors
-        Of each donor its id, its probability, the number of its neighbours, and how many of them are also
-        neighbours of the node.
-
     Examples
     --------
     >>> from nodecopy import NodeCopying, datasets

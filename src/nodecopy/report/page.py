@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 import nodecopy
 from nodecopy._core.arrays import IntArray, Ints
+from nodecopy._core.checks import check_sequence, show
 from nodecopy._core.files import PathLike, atomic_write
 from nodecopy._core.messages import join_lines, warn_about_data
 from nodecopy._core.random import Rng, generator
@@ -42,6 +43,7 @@ MAP_SIZE = 10_000  # positions of nodes are integers from 0 to this
 OBSERVED, FROM_SOURCE, FROM_TARGET = 1, 2, 4  # flags of a sampled edge; the others: whose donor has it
 NUMBERS = ("mean", "std", "published", "published_std")
 COLUMNS = {"experiment", "dataset", "score", "method", "verdict", *NUMBERS}
+COLOUR = re.compile("#[0-9a-fA-F]{6}")
 OPEN = "table2"  # the experiment whose table is open at first
 DATASETS = {  # as papers write them
     **{"cora": "Cora", "citeseer": "Citeseer", "pubmed": "Pubmed", "coauthor-cs": "Coauthor CS"},
@@ -68,18 +70,26 @@ CORRECTIONS = (  # what corrects an attacked node, the ending of its verb, and t
 Summary = Mapping[str, Any]
 
 
-def write_page(path: PathLike, title: str, sections: Sequence[Section], *, origin: str = "") -> None:
-    """Write the page of some sections to an HTML file; ``origin`` is a note on the origin of the data."""
+def write_page(path: PathLike, title: str, sections: Sequence[Section], **settings: Any) -> None:
+    """Write the page of some sections to an HTML file."""
     with atomic_write(path) as temporary:
-        temporary.write_text(render_page(title, sections, origin=origin), encoding="utf-8")
+        temporary.write_text(render_page(title, sections, **settings), encoding="utf-8")
 
 
-def render_page(title: str, sections: Sequence[Section], *, origin: str = "") -> str:
-    """Return the HTML of a page."""
+def colour_style(colours: Sequence[str]) -> str:
+    """Return CSS that sets the colours of the first classes."""
+    for colour in check_sequence(colours, "colours", "a list of colours"):
+        if not isinstance(colour, str) or not COLOUR.fullmatch(colour):
+            raise InputError("colours", f"must be written as #rrggbb; got {show(colour)}.")
+    return f":root:root:root{{{''.join(f'--class-{i}:{colour};' for i, colour in enumerate(colours))}}}"
+
+
+def render_page(title: str, sections: Sequence[Section], *, origin: str = "", style: str = "") -> str:
+    """Return the HTML of a page; ``origin`` is a note on the origin of the data."""
     data = {"title": title, "origin": origin, "version": nodecopy.__version__, "sections": list(sections)}
     return Template(_read_asset("page.html")).substitute(
         title=html.escape(join_lines(title)),
-        style=_read_asset("style.css"),
+        style=_read_asset("style.css") + style,
         data=encode_json(data),
         licence=_read_asset("vendor/d3-LICENSE.txt").replace("--", "- -"),
         scripts="\n".join(f"<script>{_read_asset(name)}</script>" for name in SCRIPTS),

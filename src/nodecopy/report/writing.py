@@ -56,12 +56,12 @@ def write_report(
     title: str = "Node copying",
     without: Collection[str] = (),
     n_samples: int | None = None,
+    colours: Sequence[str] = (),
     seed: int = 0,
 ) -> None:
     """Write an HTML page with a graph, its samples and what can be learnt from them, or with recommendations.
 
-    The page is that of ``nodecopy report``. With labels and features, it has predictions with their
-    uncertainty, for which one label in five is held out, and one attacked node.
+    With labels and features, it has predictions, for which one label in five is held out.
 
     Parameters
     ----------
@@ -75,6 +75,8 @@ def write_report(
         Parts to leave out: ``"links"``, ``"classification"`` or ``"attack"``.
     n_samples
         Number of samples behind the statistics; by default 40, or 20 for more than 20,000 edges.
+    colours
+        Colours of the first classes, such as ``"#d08770"``; by default those of the page.
     seed
         Seed of all random draws.
 
@@ -89,6 +91,7 @@ def write_report(
     read = convert_data(data, "data")
     check_path(path, "path")
     check_text(title, "title")
+    style = pages.colour_style(colours)
     for part in check_sequence(without, "without", "a list of parts"):
         check_choice(part, "without", PARTS)
     check_integer(seed, "seed", low=0, high=math.inf)
@@ -98,7 +101,7 @@ def write_report(
         if n_samples is not None:
             check_integer(n_samples, "n_samples", low=1)
         page = graph_sections(read, seed, without=without, n_samples=n_samples)
-    pages.write_page(path, title, page, origin=f"{read!r}; seed {seed}")
+    pages.write_page(path, title, page, origin=f"{read!r}; seed {seed}", style=style)
 
 
 def graph_sections(
