@@ -49,7 +49,7 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-BENCHES := sampling statistics inference classification custom_network recommendation expected tables attacks defence robust_networks generators blocks
+BENCHES := sampling statistics inference classification custom_network recommendation expected tables attacks defence robust_networks generators blocks links
 
 bench: $(READY)
 	for one in $(BENCHES); do \

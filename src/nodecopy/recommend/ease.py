@@ -244,13 +244,13 @@ class LinearRecommender(Recommender):
         vars(self).pop("_donor_system", None)
 
     def set_state(self, state: dict[str, Any]) -> None:
-        factor, values = (state.get(name) for name in ("low_pass_", "singular_values_"))
-        products, n_items = state.get("products_"), state["interactions_"].n_items
-        shape = None if values is None else (len(values), n_items)
-        if products is not None:
-            check_vector(products, "products_", length=n_items, per="item")
-        if getattr(factor, "shape", None) != shape:
-            raise InputError("low_pass_", f"must be a matrix of shape {shape}; got {type_name(factor)}.")
+        factor, values, log = map(state.get, ("low_pass_", "singular_values_", "interactions_"))
+        if log is not None:  # a part of a hybrid has none
+            shape = None if values is None else (len(values), log.n_items)
+            if getattr(factor, "shape", None) != shape:
+                raise InputError("low_pass_", f"must be a matrix of shape {shape}; got {type_name(factor)}.")
+            if (products := state.get("products_")) is not None:
+                check_vector(products, "products_", length=log.n_items, per="item")
         super().set_state(state)
         self._fitted_as = self._describe_parameters()
 
